@@ -1,0 +1,5 @@
+//! Jobs, queues and demand counts.
+
+mod demand;
+
+pub use demand::Demand;
