@@ -1,0 +1,91 @@
+//! Interned names: text in one arena, found by hash. Four bytes of index a name, no `String` each.
+
+use std::hash::Hasher;
+
+use hashbrown::HashTable;
+use rustc_hash::FxHasher;
+
+/// A set of distinct names, numbered from 0 in the order of insertion.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    text: String,
+    /// Where each name ends in `text`.
+    ends: Vec<u32>,
+    table: HashTable<u32>,
+}
+
+/// The names take more than 4 GiB, or there are more than 2^32 − 1 of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("too many names: at most 4 GiB of text and 4,294,967,294 names")]
+pub struct TooManyNames;
+
+impl Names {
+    /// The number of names.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// True if there is no name.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// The name at `index`. Panics if there is none.
+    pub fn get(&self, index: u32) -> &str {
+        let index = index as usize;
+        let start = if index == 0 { 0 } else { self.ends[index - 1] as usize };
+        &self.text[start..self.ends[index] as usize]
+    }
+
+    /// The index of `name`, if it was inserted. O(length).
+    pub fn find(&self, name: &str) -> Option<u32> {
+        self.table.find(hash(name), |&index| self.get(index) == name).copied()
+    }
+
+    /// Inserts `name`; the flag is false if it was there already.
+    ///
+    /// # Errors
+    /// If the arena is full; nothing has changed then.
+    pub fn insert(&mut self, name: &str) -> Result<(u32, bool), TooManyNames> {
+        if let Some(index) = self.find(name) {
+            return Ok((index, false));
+        }
+        let end = u32::try_from(self.text.len() + name.len()).map_err(|_| TooManyNames)?;
+        let index = u32::try_from(self.ends.len()).map_err(|_| TooManyNames)?;
+        if index == u32::MAX {
+            return Err(TooManyNames);
+        }
+        self.text.push_str(name);
+        self.ends.push(end);
+        let Self { text, ends, table } = self;
+        table.insert_unique(hash(name), index, |&i| {
+            let start = if i == 0 { 0 } else { ends[i as usize - 1] as usize };
+            hash(&text[start..ends[i as usize] as usize])
+        });
+        Ok((index, true))
+    }
+}
+
+fn hash(name: &str) -> u64 {
+    let mut hasher = FxHasher::default();
+    hasher.write(name.as_bytes());
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found_again_and_keep_their_numbers() {
+        let mut names = Names::default();
+        for i in 0..1000u32 {
+            assert_eq!(names.insert(&format!("n{i}")), Ok((i, true)));
+        }
+        assert_eq!(names.insert("n7"), Ok((7, false)));
+        assert_eq!(names.get(999), "n999");
+        assert_eq!(names.find("n1000"), None);
+        assert_eq!(names.insert(""), Ok((1000, true)));
+        assert_eq!(names.get(1000), "");
+    }
+}

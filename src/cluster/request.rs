@@ -1,0 +1,34 @@
+//! What one instance of a job asks for. Equal requests are stored once and share a number, the signature by which
+//! everything that depends on the request alone is worked out once.
+
+use super::ids::ModelId;
+
+/// Where all instances of a job must lie together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Within {
+    /// One NVLink domain.
+    Domain,
+    /// One rack.
+    Rack,
+}
+
+/// What each instance of a job asks for, and what binds the instances together.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Request {
+    /// GPUs an instance, 0..=16; 0 is a CPU-only instance.
+    pub gpus: u8,
+    /// Milli-cores an instance, at most `MAX_AMOUNT`.
+    pub cpu_milli: u32,
+    /// MiB an instance, at most `MAX_AMOUNT`.
+    pub memory_mib: u32,
+    /// Allowed GPU models, sorted, without duplicates; `None` allows every node.
+    pub models: Option<Box<[ModelId]>>,
+    /// All instances in one domain or rack.
+    pub within: Option<Within>,
+}
+
+/// The largest amount of milli-cores or MiB of a node or an instance: 2^31 − 2.
+pub const MAX_AMOUNT: u32 = i32::MAX as u32 - 1;
+
+/// The amount of a node that sets no limit.
+pub const UNLIMITED: u32 = u32::MAX;
