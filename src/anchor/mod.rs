@@ -1,5 +1,15 @@
 //! The Anchor-Based Space Σ (COMPASS-ABS §4): slots, membership, and the operators Place, Remove and Compact.
 
+mod operators;
+mod pool_state;
+mod rules;
 mod shape;
+mod state;
+mod transaction;
 
+pub use operators::{place, remove};
+pub use pool_state::PoolState;
+pub use rules::{Rules, Trigger, Variant};
 pub use shape::{Kind, Outside, Shape};
+pub use state::State;
+pub use transaction::{Checkpoint, Migration, Transaction};

@@ -8,6 +8,7 @@ mod ids;
 mod ledger;
 mod names;
 mod node;
+mod node_set;
 mod request;
 
 pub use builder::{BuildError, ClusterBuilder, JobSpec, NodeSpec, Seat};
@@ -18,4 +19,5 @@ pub use ids::{DomainId, InstanceId, JobId, ModelId, NodeId, PoolId, RackId, Requ
 pub use ledger::{Cluster, Instance, Job, JobTimes, Pool};
 pub use names::{Names, TooManyNames};
 pub use node::{GpuMask, Node, gpu_indices, lowest_gpus};
+pub use node_set::NodeSet;
 pub use request::{MAX_AMOUNT, Request, UNLIMITED, Within};

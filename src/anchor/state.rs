@@ -1,0 +1,185 @@
+//! The state that decisions read and change: the cluster, with every index that keeps a decision from scanning it.
+
+use super::pool_state::PoolState;
+use crate::cluster::{
+    Cluster, DomainId, Edit, EditError, JobId, MAX_GPUS, NodeId, PoolId, RackId, Request, TooManyNames,
+};
+
+/// A cluster and its indexes. Jobs may be registered in the cluster; what it holds changes only through
+/// [`State::begin`] and the transaction it returns.
+#[derive(Clone, Debug)]
+pub struct State {
+    cluster: Cluster,
+    pools: Vec<PoolState>,
+    /// The position of each node within its pool.
+    positions: Vec<u32>,
+    racks: Vec<Vec<NodeId>>,
+    domains: Vec<Vec<NodeId>>,
+    free_gpus: u64,
+}
+
+impl State {
+    /// Indexes a cluster. O(nodes + instances).
+    pub fn new(cluster: Cluster) -> Self {
+        let mut members = vec![Vec::new(); cluster.pools().len()];
+        let mut positions = Vec::with_capacity(cluster.nodes().len());
+        let mut racks = vec![Vec::new(); cluster.n_racks()];
+        let mut domains = vec![Vec::new(); cluster.n_domains()];
+        let mut free_gpus = 0;
+        for id in cluster.node_ids() {
+            let node = cluster.node(id);
+            let pool: &mut Vec<NodeId> = &mut members[node.pool().index()];
+            positions.push(pool.len() as u32);
+            pool.push(id);
+            if let Some(rack) = node.rack() {
+                racks[rack.index()].push(id);
+            }
+            if let Some(domain) = node.domain() {
+                domains[domain.index()].push(id);
+            }
+            free_gpus += if node.schedulable() { u64::from(node.free_gpus()) } else { 0 };
+        }
+        let pools = cluster.pools().iter().zip(members).map(|(&pool, nodes)| PoolState::new(pool, nodes));
+        let mut state = Self { pools: pools.collect(), positions, racks, domains, free_gpus, cluster };
+        for id in state.cluster.node_ids() {
+            let node = state.cluster.node(id);
+            let pool = &mut state.pools[node.pool().index()];
+            pool.enter(state.positions[id.index()], node.composition(), node.schedulable());
+            for gpus in 1..=MAX_GPUS as u8 {
+                pool.fragmentation_mut().add(gpus, u64::from(node.composition().count(gpus)));
+            }
+        }
+        state
+    }
+
+    /// The cluster.
+    pub fn cluster(&self) -> &Cluster {
+        &self.cluster
+    }
+
+    /// The cluster again, without the indexes.
+    pub fn into_cluster(self) -> Cluster {
+        self.cluster
+    }
+
+    /// All pools.
+    pub fn pools(&self) -> &[PoolState] {
+        &self.pools
+    }
+
+    /// One pool.
+    pub fn pool(&self, pool: PoolId) -> &PoolState {
+        &self.pools[pool.index()]
+    }
+
+    /// One pool, to work out its Φ*.
+    pub fn pool_mut(&mut self, pool: PoolId) -> &mut PoolState {
+        &mut self.pools[pool.index()]
+    }
+
+    /// The position of a node within its pool.
+    pub fn position(&self, node: NodeId) -> u32 {
+        self.positions[node.index()]
+    }
+
+    /// The nodes of a rack, ascending.
+    pub fn rack_nodes(&self, rack: RackId) -> &[NodeId] {
+        &self.racks[rack.index()]
+    }
+
+    /// The nodes of a domain, ascending.
+    pub fn domain_nodes(&self, domain: DomainId) -> &[NodeId] {
+        &self.domains[domain.index()]
+    }
+
+    /// Nodes of all racks, by rack number.
+    pub fn racks(&self) -> &[Vec<NodeId>] {
+        &self.racks
+    }
+
+    /// Nodes of all domains, by domain number.
+    pub fn domains(&self) -> &[Vec<NodeId>] {
+        &self.domains
+    }
+
+    /// Free GPUs on schedulable nodes.
+    pub fn free_gpus(&self) -> u64 {
+        self.free_gpus
+    }
+
+    /// Nodes with some but not all GPUs busy.
+    pub fn n_partial(&self) -> u64 {
+        self.pools.iter().map(PoolState::n_partial).sum()
+    }
+
+    /// Nodes outside Σ.
+    pub fn n_outside(&self) -> u64 {
+        self.pools.iter().map(PoolState::n_outside).sum()
+    }
+
+    /// Σ over pools of Φ*.
+    pub fn phi_star(&mut self) -> u64 {
+        self.pools.iter_mut().map(|pool| pool.fragmentation_mut().phi_star()).sum()
+    }
+
+    /// N·SIF: avoidable partial nodes.
+    pub fn n_sif(&mut self) -> i64 {
+        self.n_partial() as i64 - self.phi_star() as i64
+    }
+
+    /// Registers a job that does not run yet: see [`Cluster::add_job`].
+    ///
+    /// # Errors
+    /// If there are too many names.
+    pub fn add_job(
+        &mut self,
+        name: &str,
+        request: Request,
+        instances: u32,
+        migratable: bool,
+    ) -> Result<Option<JobId>, TooManyNames> {
+        let request = self.cluster.intern_request(request);
+        self.cluster.add_job(name, request, instances, migratable)
+    }
+
+    pub(super) fn number_instances(&mut self, job: JobId) -> bool {
+        self.cluster.number_instances(job)
+    }
+
+    pub(super) fn apply(&mut self, edit: Edit) -> Result<(), EditError> {
+        let before = self.cluster.nodes().get(edit.node().index()).map(|node| node.composition());
+        self.cluster.apply(&[edit])?;
+        if let Some(before) = before {
+            self.reindex(edit, before);
+        }
+        Ok(())
+    }
+
+    pub(super) fn undo(&mut self, edit: Edit) {
+        let before = self.cluster.node(edit.node()).composition();
+        self.cluster.undo(&[edit]);
+        self.reindex(edit.inverse(), before);
+    }
+
+    fn reindex(&mut self, edit: Edit, before: crate::cluster::Composition) {
+        let (Edit::Take { node: id, gpus, .. } | Edit::Free { node: id, gpus, .. }) = edit;
+        let node = self.cluster.node(id);
+        let n = gpus.count_ones() as u8;
+        if n == 0 {
+            return;
+        }
+        let pool = &mut self.pools[node.pool().index()];
+        pool.change(self.positions[id.index()], before, node.composition(), node.schedulable());
+        let counted = if node.schedulable() { u64::from(n) } else { 0 };
+        match edit {
+            Edit::Take { .. } => {
+                pool.fragmentation_mut().add(n, 1);
+                self.free_gpus -= counted;
+            }
+            Edit::Free { .. } => {
+                pool.fragmentation_mut().remove(n, 1);
+                self.free_gpus += counted;
+            }
+        }
+    }
+}
