@@ -1,6 +1,12 @@
 //! The Anchor-Based Space Σ (COMPASS-ABS §4): slots, membership, and the operators Place, Remove and Compact.
 
+mod choose;
+mod compact;
+mod gang;
+mod mover;
 mod operators;
+mod pair;
+mod paper;
 mod pool_state;
 mod rules;
 mod shape;

@@ -1,19 +1,128 @@
-//! Place, Remove and Compact as one event each.
+//! Place, Remove and Compact as one event each (§4.3 and algorithm 1).
 
-use super::rules::Rules;
+use super::compact::{compact, drain_excess, replace_excess};
+use super::gang::{fill_vacancy, place_gang};
+use super::mover::Mover;
+use super::paper;
+use super::rules::{Rules, Trigger, Variant};
+use super::shape::{Kind, Shape};
 use super::transaction::Transaction;
-use crate::cluster::JobId;
+use crate::cluster::{JobId, NodeId, PoolId, slot_width};
 
-/// Places all instances of a job inside Σ, with the moves that the rules allow, compaction included. False if it cannot
-/// be done; the caller then drops the transaction.
-pub fn place(_transaction: &mut Transaction<'_>, _job: JobId, _rules: &Rules) -> bool {
-    false
+/// Places all instances of a job inside Σ, with the moves that the rules allow, compaction included.
+///
+/// First as the cluster stands; if that fails and the rules allow compaction at all, after a compaction. False if it
+/// cannot be done; the transaction then holds moves that nobody wants, and the caller drops it.
+///
+/// O(log nodes) an instance that asks GPUs alone, and O(1) moves, as long as the cluster starts inside the invariant.
+pub fn place(transaction: &mut Transaction<'_>, job: JobId, rules: &Rules) -> bool {
+    if !transaction.start(job) {
+        return false;
+    }
+    let mut mover = Mover::new(transaction, rules);
+    let mut placed = place_gang(&mut mover, job);
+    let compactable = rules.trigger != Trigger::Never && rules.variant == Variant::Invariant;
+    if !placed && compactable && may_fit_when_compact(&mover, job) {
+        let before = mover.transaction.log().len();
+        compact_dirty(&mut mover);
+        for pool in 0..mover.transaction.state().pools().len() as u32 {
+            drain_excess(&mut mover, PoolId(pool));
+        }
+        placed = mover.transaction.log().len() > before && place_gang(&mut mover, job);
+    }
+    if placed {
+        after_event(&mut mover, rules);
+    }
+    placed
 }
 
-/// Ends a running job: frees its instances, refills vacancies, re-places fillers, and compacts as the rules allow.
-pub fn remove(transaction: &mut Transaction<'_>, job: JobId, _rules: &Rules) {
-    let instances: Vec<_> = transaction.cluster().instances_of(job).collect();
-    for instance in instances {
-        let _ = transaction.free(instance);
+/// A necessary condition for a job to fit after compaction, from counts alone: it spares the compaction of a cluster for
+/// a job that is too large for it. Pools with nodes outside Σ always may.
+fn may_fit_when_compact(mover: &Mover<'_, '_>, job: JobId) -> bool {
+    let state = mover.transaction.state();
+    let cluster = state.cluster();
+    let (request, wanted) = (cluster.request_of(job), u64::from(cluster.job(job).instances()));
+    if request.gpus == 0 {
+        return false;
+    }
+    let mut most = 0u64;
+    for (id, pool) in state.pools().iter().enumerate() {
+        let capacity = pool.capacity();
+        if request.gpus > capacity || !cluster.pool_admits(PoolId(id as u32), request) {
+            continue;
+        }
+        if pool.n_outside() > 0 {
+            return true;
+        }
+        let (mut widths, mut vacancy) = (0, 0);
+        for (gpus, n) in pool.fragmentation().demand().sizes().filter(|&(gpus, _)| gpus >= 2) {
+            let width = slot_width(gpus, capacity);
+            widths += u64::from(width) * n;
+            vacancy += u64::from(width - gpus) * n;
+        }
+        let pooled = pool.fragmentation().demand().count(1).saturating_sub(vacancy);
+        let left = (u64::from(capacity) * pool.nodes().len() as u64).saturating_sub(widths);
+        let for_ones = pool.fragmentation().demand().count(1);
+        if request.gpus == 1 {
+            most += left.saturating_sub(pooled) + vacancy.saturating_sub(for_ones);
+        } else {
+            let by_width = left / u64::from(slot_width(request.gpus, capacity));
+            most += by_width.min(left.saturating_sub(pooled) / u64::from(request.gpus));
+        }
+    }
+    wanted <= most
+}
+
+/// Ends a running job: frees its instances, draws fillers for what they leave open, re-places the fillers of slots that
+/// are dissolved, and compacts as the rules allow.
+pub fn remove(transaction: &mut Transaction<'_>, job: JobId, rules: &Rules) {
+    let mut touched: Vec<NodeId> = Vec::new();
+    for instance in transaction.cluster().instances_of(job) {
+        if let Some(node) = transaction.cluster().instance(instance).node()
+            && transaction.free(instance).is_ok()
+        {
+            touched.push(node);
+        }
+    }
+    touched.sort_unstable();
+    touched.dedup();
+    let mut mover = Mover::new(transaction, rules);
+    for node in touched {
+        let held = mover.transaction.cluster().node(node);
+        if !held.schedulable() {
+            continue;
+        }
+        match Shape::of(held.capacity(), held.composition()).kind {
+            Kind::Outside(_) => replace_excess(&mut mover, node),
+            Kind::Slotted if rules.variant == Variant::Invariant => fill_vacancy(&mut mover, node),
+            Kind::Slotted | Kind::Empty | Kind::Pool => {}
+        }
+    }
+    after_event(&mut mover, rules);
+}
+
+fn after_event(mover: &mut Mover<'_, '_>, rules: &Rules) {
+    if rules.trigger != Trigger::EveryEvent {
+        return;
+    }
+    match rules.variant {
+        Variant::Invariant => compact_dirty(mover),
+        Variant::Paper => {
+            for pool in mover.transaction.state_mut().take_dirty() {
+                paper::compact(mover, pool);
+            }
+        }
+    }
+}
+
+/// Compacts all pools that changed since they were last compact.
+fn compact_dirty(mover: &mut Mover<'_, '_>) {
+    for pool in mover.transaction.state_mut().take_dirty() {
+        let compacted = compact(mover, pool);
+        // Its own moves mark it again; only a pool that has something left stays marked.
+        mover.transaction.state_mut().clear_dirty(pool);
+        if !compacted {
+            mover.transaction.state_mut().mark_dirty(pool);
+        }
     }
 }

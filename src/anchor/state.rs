@@ -1,5 +1,6 @@
 //! The state that decisions read and change: the cluster, with every index that keeps a decision from scanning it.
 
+use super::pair::PairPlans;
 use super::pool_state::PoolState;
 use crate::cluster::{
     Cluster, DomainId, Edit, EditError, JobId, MAX_GPUS, NodeId, PoolId, RackId, Request, TooManyNames,
@@ -16,6 +17,10 @@ pub struct State {
     racks: Vec<Vec<NodeId>>,
     domains: Vec<Vec<NodeId>>,
     free_gpus: u64,
+    /// Pools that changed since they were last compacted, in no order; `is_dirty` says which.
+    dirty: Vec<PoolId>,
+    is_dirty: Vec<bool>,
+    pub(super) pair_plans: PairPlans,
 }
 
 impl State {
@@ -40,7 +45,17 @@ impl State {
             free_gpus += if node.schedulable() { u64::from(node.free_gpus()) } else { 0 };
         }
         let pools = cluster.pools().iter().zip(members).map(|(&pool, nodes)| PoolState::new(pool, nodes));
-        let mut state = Self { pools: pools.collect(), positions, racks, domains, free_gpus, cluster };
+        let mut state = Self {
+            pools: pools.collect(),
+            positions,
+            racks,
+            domains,
+            free_gpus,
+            dirty: (0..cluster.pools().len() as u32).map(PoolId).collect(),
+            is_dirty: vec![true; cluster.pools().len()],
+            pair_plans: PairPlans::default(),
+            cluster,
+        };
         for id in state.cluster.node_ids() {
             let node = state.cluster.node(id);
             let pool = &mut state.pools[node.pool().index()];
@@ -142,6 +157,32 @@ impl State {
         self.cluster.add_job(name, request, instances, migratable)
     }
 
+    /// Takes the pools that changed since this was last asked, ascending; all of them at first.
+    pub(super) fn take_dirty(&mut self) -> Vec<PoolId> {
+        let mut dirty = std::mem::take(&mut self.dirty);
+        dirty.sort_unstable();
+        for pool in &dirty {
+            self.is_dirty[pool.index()] = false;
+        }
+        dirty
+    }
+
+    /// Says that a pool is not yet as compact as it can be.
+    pub(super) fn mark_dirty(&mut self, pool: PoolId) {
+        if !self.is_dirty[pool.index()] {
+            self.is_dirty[pool.index()] = true;
+            self.dirty.push(pool);
+        }
+    }
+
+    /// Says that a pool is compact.
+    pub(super) fn clear_dirty(&mut self, pool: PoolId) {
+        if self.is_dirty[pool.index()] {
+            self.is_dirty[pool.index()] = false;
+            self.dirty.retain(|&other| other != pool);
+        }
+    }
+
     pub(super) fn number_instances(&mut self, job: JobId) -> bool {
         self.cluster.number_instances(job)
     }
@@ -167,6 +208,10 @@ impl State {
         let n = gpus.count_ones() as u8;
         if n == 0 {
             return;
+        }
+        if !self.is_dirty[node.pool().index()] {
+            self.is_dirty[node.pool().index()] = true;
+            self.dirty.push(node.pool());
         }
         let pool = &mut self.pools[node.pool().index()];
         pool.change(self.positions[id.index()], before, node.composition(), node.schedulable());

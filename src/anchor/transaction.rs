@@ -122,6 +122,16 @@ impl Transaction<'_> {
         }
     }
 
+    /// The number of instances that ran when the transaction began and were freed since.
+    pub fn n_freed(&self) -> usize {
+        self.moved.len()
+    }
+
+    /// Whether moving this instance would add to [`Transaction::n_freed`].
+    pub fn counts_as_move(&self, instance: InstanceId) -> bool {
+        self.starting != Some(self.cluster().instance(instance).job()) && !self.origins.contains_key(&instance)
+    }
+
     /// Where an instance was when the transaction began, if it was freed since.
     pub fn origin(&self, instance: InstanceId) -> Option<NodeId> {
         self.origins.get(&instance).copied()
@@ -155,8 +165,7 @@ impl Transaction<'_> {
     fn push(&mut self, edit: Edit) -> Result<(), EditError> {
         self.state.apply(edit)?;
         if let Edit::Free { instance, node, .. } = edit {
-            let started_here = self.starting == Some(self.cluster().instance(instance).job());
-            if !started_here && !self.origins.contains_key(&instance) {
+            if self.counts_as_move(instance) {
                 self.origins.insert(instance, node);
                 self.moved.push(instance);
             }

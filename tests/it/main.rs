@@ -1,1 +1,2 @@
 mod layers;
+mod model_check;

@@ -1,0 +1,170 @@
+//! Which node Place gives to the next instance (§4, Place), among those where the node is in Σ afterwards.
+//!
+//! The order is one key, smallest first: for an anchor, slotted nodes by least unprofiled room, then empty nodes by
+//! smallest capacity; for a 1-GPU instance, open vacancies, then partial pool nodes by least free GPUs, then empty nodes
+//! by smallest capacity. Ties go to the lowest node.
+
+use super::shape::{Kind, Shape};
+use super::state::State;
+use crate::cluster::{JobId, NodeId, PoolId, Request};
+
+/// Where a job may go, worked out once for all its instances.
+#[derive(Debug)]
+pub(super) struct Scope<'n> {
+    /// Pools whose nodes are large enough and of an allowed model, by capacity, then number.
+    pools: Vec<PoolId>,
+    /// The only nodes that are asked, if the job must lie within one domain or rack.
+    region: Option<&'n [NodeId]>,
+    /// Whether CPU or memory can forbid a node.
+    limited: bool,
+}
+
+/// The place of a node in the order; see the module.
+pub(super) type PlaceKey = (u8, u8, NodeId);
+
+impl<'n> Scope<'n> {
+    pub(super) fn new(state: &State, request: &Request, region: Option<&'n [NodeId]>) -> Self {
+        let cluster = state.cluster();
+        let fits = |id: &PoolId| cluster.pool(*id).capacity >= request.gpus && cluster.pool_admits(*id, request);
+        let mut pools: Vec<PoolId> = (0..cluster.pools().len() as u32).map(PoolId).filter(fits).collect();
+        pools.sort_by_key(|id| cluster.pool(*id).capacity);
+        Self { pools, region, limited: request.cpu_milli > 0 || request.memory_mib > 0 }
+    }
+
+    pub(super) fn pools(&self) -> &[PoolId] {
+        &self.pools
+    }
+
+    /// The nodes of the scope when it is a region.
+    pub(super) fn region(&self) -> Option<&'n [NodeId]> {
+        self.region
+    }
+
+    pub(super) fn admits(&self, state: &State, node: NodeId, request: &Request) -> bool {
+        !self.limited || state.cluster().has_cpu_and_memory(node, request)
+    }
+
+    /// The node for one instance more, if any.
+    pub(super) fn choose(&self, state: &State, request: &Request) -> Option<NodeId> {
+        match self.region {
+            Some(nodes) => {
+                let key = |&node: &NodeId| place_key(state, node, request);
+                nodes.iter().filter_map(key).min().map(|(_, _, node)| node)
+            }
+            None if request.gpus >= 2 => self.choose_slot(state, request),
+            None => self.choose_one(state, request),
+        }
+    }
+
+    fn choose_slot(&self, state: &State, request: &Request) -> Option<NodeId> {
+        for room in 2..=16 {
+            let with_room = self.pools.iter().filter(|&&id| {
+                let capacity = state.pool(id).capacity();
+                room <= capacity && crate::cluster::slot_width(request.gpus, capacity) <= room
+            });
+            let first = with_room
+                .filter_map(|&id| self.first(state, id, state.pool(id).slotted_with_room(room), request))
+                .min();
+            if first.is_some() {
+                return first;
+            }
+        }
+        self.choose_empty(state, request)
+    }
+
+    fn choose_one(&self, state: &State, request: &Request) -> Option<NodeId> {
+        let vacancies = self.pools.iter().filter_map(|&id| {
+            let pool = state.pool(id);
+            self.first(state, id, pool.open_vacancy(), request)
+        });
+        if let Some(node) = vacancies.min() {
+            return Some(node);
+        }
+        for free in 1..16u8 {
+            let partial = self.pools.iter().filter(|&&id| free < state.pool(id).capacity()).filter_map(|&id| {
+                let pool = state.pool(id);
+                self.first(state, id, pool.pools_with(pool.capacity() - free), request)
+            });
+            let first = partial.min();
+            if first.is_some() {
+                return first;
+            }
+        }
+        self.choose_empty(state, request)
+    }
+
+    fn choose_empty(&self, state: &State, request: &Request) -> Option<NodeId> {
+        let mut best: Option<(u8, NodeId)> = None;
+        for &id in &self.pools {
+            let pool = state.pool(id);
+            if best.is_some_and(|(capacity, _)| capacity < pool.capacity()) {
+                break;
+            }
+            if let Some(node) = self.first(state, id, pool.empty(), request)
+                && best.is_none_or(|(_, other)| node < other)
+            {
+                best = Some((pool.capacity(), node));
+            }
+        }
+        best.map(|(_, node)| node)
+    }
+
+    /// The lowest node of a set that has the CPU and memory.
+    fn first(&self, state: &State, pool: PoolId, set: &crate::cluster::NodeSet, request: &Request) -> Option<NodeId> {
+        let pool = state.pool(pool);
+        if !self.limited {
+            return set.first().map(|position| pool.node_at(position));
+        }
+        set.iter().map(|position| pool.node_at(position)).find(|&node| self.admits(state, node, request))
+    }
+}
+
+/// The place of a node in the order, or `None` if one instance more cannot go there inside Σ.
+pub(super) fn place_key(state: &State, id: NodeId, request: &Request) -> Option<PlaceKey> {
+    let cluster = state.cluster();
+    let node = cluster.node(id);
+    let capacity = node.capacity();
+    if request.gpus > capacity || !cluster.admits(id, request) || !cluster.has_cpu_and_memory(id, request) {
+        return None;
+    }
+    let shape = Shape::of(capacity, node.composition());
+    match shape.kind {
+        Kind::Empty => Some((2, capacity, id)),
+        Kind::Slotted if request.gpus == 1 => (shape.open_vacancy() > 0).then_some((0, 0, id)),
+        Kind::Slotted => (shape.room >= node.slot_width(request.gpus)).then_some((0, shape.room, id)),
+        Kind::Pool if request.gpus == 1 && shape.ones < capacity => Some((1, capacity - shape.ones, id)),
+        Kind::Pool | Kind::Outside(_) => None,
+    }
+}
+
+/// How many instances more can go to a node one after the other, each step inside Σ.
+pub(super) fn steps(state: &State, id: NodeId, request: &Request) -> u32 {
+    let node = state.cluster().node(id);
+    if place_key(state, id, request).is_none() {
+        return 0;
+    }
+    let shape = Shape::of(node.capacity(), node.composition());
+    let by_gpus = match (request.gpus, shape.kind) {
+        (1, Kind::Slotted) => shape.open_vacancy(),
+        (1, _) => node.free_gpus(),
+        (gpus, _) => shape.room / node.slot_width(gpus),
+    };
+    u32::from(by_gpus).min(by_cpu_and_memory(state, id, request))
+}
+
+/// How many instances a node's free CPU and memory are enough for.
+pub(super) fn by_cpu_and_memory(state: &State, id: NodeId, request: &Request) -> u32 {
+    let node = state.cluster().node(id);
+    let share = |free: u32, wanted: u32| {
+        if free == crate::cluster::UNLIMITED { u32::MAX } else { free.checked_div(wanted).unwrap_or(u32::MAX) }
+    };
+    share(node.cpu_free(), request.cpu_milli).min(share(node.memory_free(), request.memory_mib))
+}
+
+/// The nodes that a job bound to one domain or rack can choose from, one list a region.
+pub(super) fn regions(state: &State, job: JobId) -> Option<&[Vec<NodeId>]> {
+    match state.cluster().request_of(job).within? {
+        crate::cluster::Within::Domain => Some(state.domains()),
+        crate::cluster::Within::Rack => Some(state.racks()),
+    }
+}

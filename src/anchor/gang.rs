@@ -1,0 +1,310 @@
+//! Place for a whole gang: all instances inside Σ, or none.
+//!
+//! The instances of a gang are alike, so one after the other on the node of least key finds a placement if each step
+//! can stay inside Σ: an instance on a node lowers what that node can still take by exactly one. What this misses are
+//! nodes that several anchors bring (back) into Σ at once: a pool node with two 1-GPU instances takes no anchor of 3, but
+//! two of them, whose vacancies make the two its fillers. Such *jumps* are added where the steps do not suffice.
+
+use super::choose::{Scope, by_cpu_and_memory, regions, steps};
+use super::compact::PATIENCE;
+use super::mover::Mover;
+use super::shape::{Kind, Shape};
+use crate::cluster::{InstanceId, JobId, NodeId, Request, slot_width};
+
+/// Places all instances of the job, which has instance numbers. False, with nothing changed, if it cannot be done
+/// without moves other than those of fillers.
+pub(super) fn place_gang(mover: &mut Mover<'_, '_>, job: JobId) -> bool {
+    let request = mover.transaction.cluster().request_of(job).clone();
+    let Some(regions) = regions(mover.transaction.state(), job) else {
+        return place_in(mover, job, &request, None);
+    };
+    let wanted = mover.transaction.cluster().job(job).instances();
+    // The tightest region that can take the gang step by step keeps the others whole; after them, all others.
+    let mut order: Vec<(u64, usize)> = regions
+        .iter()
+        .enumerate()
+        .map(|(i, nodes)| (room_in(mover, nodes, &request), i))
+        .filter(|&(_, i)| could_hold(mover, &regions[i], &request, wanted))
+        .collect();
+    order.sort_by_key(|&(room, i)| (room < u64::from(wanted), room, i));
+    let regions: Vec<Vec<NodeId>> = order.iter().map(|&(_, i)| regions[i].clone()).collect();
+    regions.iter().any(|nodes| place_in(mover, job, &request, Some(nodes)))
+}
+
+fn room_in(mover: &Mover<'_, '_>, nodes: &[NodeId], request: &Request) -> u64 {
+    let state = mover.transaction.state();
+    if request.gpus == 0 {
+        return nodes.iter().map(|&node| u64::from(cpu_only_room(mover, node, request))).sum();
+    }
+    nodes.iter().map(|&node| u64::from(steps(state, node, request))).sum()
+}
+
+/// Whether a region has the GPUs at all.
+fn could_hold(mover: &Mover<'_, '_>, nodes: &[NodeId], request: &Request, wanted: u32) -> bool {
+    let cluster = mover.transaction.cluster();
+    let free: u64 = nodes.iter().map(|&node| u64::from(cluster.node(node).free_gpus())).sum();
+    free >= u64::from(wanted) * u64::from(request.gpus)
+}
+
+fn place_in(mover: &mut Mover<'_, '_>, job: JobId, request: &Request, region: Option<&[NodeId]>) -> bool {
+    let instances: Vec<InstanceId> = mover.transaction.cluster().instances_of(job).collect();
+    if request.gpus == 0 {
+        return place_cpu_only(mover, &instances, request, region);
+    }
+    let scope = Scope::new(mover.transaction.state(), request, region);
+    let start = mover.checkpoint();
+    let placed = step_by_step(mover, &instances, request, &scope);
+    if placed == instances.len() || finish_by_jumps(mover, &instances[placed..], request, &scope) {
+        return true;
+    }
+    mover.rollback(start);
+    if jumps_first(mover, &instances, request, &scope) {
+        return true;
+    }
+    mover.rollback(start);
+    false
+}
+
+/// Places as many instances as go one by one; returns how many.
+fn step_by_step(mover: &mut Mover<'_, '_>, instances: &[InstanceId], request: &Request, scope: &Scope<'_>) -> usize {
+    for (placed, &instance) in instances.iter().enumerate() {
+        let Some(node) = scope.choose(mover.transaction.state(), request) else { return placed };
+        if mover.transaction.take_lowest(instance, node).is_err() {
+            return placed;
+        }
+        fill_vacancy(mover, node);
+    }
+    instances.len()
+}
+
+/// Draws fillers for the vacancy of a slotted node out of pool nodes of its pool, the least busy first.
+pub(super) fn fill_vacancy(mover: &mut Mover<'_, '_>, node: NodeId) {
+    let pool = mover.transaction.cluster().node(node).pool();
+    let capacity = mover.transaction.state().pool(pool).capacity();
+    let mut patience = PATIENCE;
+    for ones in 1..=capacity {
+        let mut from = 0;
+        while let Some(donor) = mover.transaction.state().pool(pool).pools_with(ones).next(from) {
+            let held = mover.transaction.cluster().node(node);
+            let shape = Shape::of(capacity, held.composition());
+            if shape.kind != Kind::Slotted || shape.open_vacancy() == 0 {
+                return;
+            }
+            let donor_node = mover.transaction.state().pool(pool).node_at(donor);
+            if mover.move_a_one(donor_node, node) {
+                // The donor has one less now: it is at hand again as long as it has any.
+                if ones > 1 {
+                    drain_into(mover, donor_node, node);
+                }
+            } else {
+                patience -= 1;
+                if mover.short_of_budget || patience == 0 {
+                    return;
+                }
+            }
+            from = donor + 1;
+        }
+    }
+}
+
+/// Moves 1-GPU instances from a pool node to a slotted node while it has an open vacancy.
+fn drain_into(mover: &mut Mover<'_, '_>, donor: NodeId, node: NodeId) {
+    loop {
+        let held = mover.transaction.cluster().node(node);
+        let open = Shape::of(held.capacity(), held.composition()).open_vacancy();
+        if open == 0 || !mover.move_a_one(donor, node) {
+            return;
+        }
+    }
+}
+
+/// A node that takes no instance alone, but `least` to `most` of them at once inside Σ.
+#[derive(Clone, Copy, Debug)]
+struct Jump {
+    least: u32,
+    most: u32,
+    node: NodeId,
+}
+
+/// All jumps of the scope, those of least need first.
+fn jumps(mover: &Mover<'_, '_>, request: &Request, scope: &Scope<'_>, wanted: u32) -> Vec<Jump> {
+    let state = mover.transaction.state();
+    let mut jumps = Vec::new();
+    let mut consider = |id: NodeId| {
+        let node = state.cluster().node(id);
+        if !state.cluster().admits(id, request) || steps(state, id, request) > 0 {
+            return;
+        }
+        let limit = by_cpu_and_memory(state, id, request).min(wanted);
+        let mut composition = node.composition();
+        let mut jump: Option<Jump> = None;
+        for n in 1..=limit {
+            match composition.with(request.gpus) {
+                Some(next) if next.busy() <= node.capacity() => composition = next,
+                _ => break,
+            }
+            if Shape::of(node.capacity(), composition).in_space() {
+                let least = jump.map_or(n, |jump| jump.least);
+                jump = Some(Jump { least, most: n, node: id });
+            }
+        }
+        jumps.extend(jump);
+    };
+    if let Some(nodes) = scope.region() {
+        nodes.iter().copied().for_each(&mut consider);
+    } else if request.gpus >= 2 {
+        for &pool in scope.pools() {
+            let pool = state.pool(pool);
+            let width = slot_width(request.gpus, pool.capacity());
+            if width == request.gpus {
+                // Without a vacancy of their own they bring no node into Σ.
+                continue;
+            }
+            let most = pool.capacity() / width * (width - request.gpus);
+            let sets = (1..=most).map(|ones| pool.pools_with(ones)).chain([pool.outside()]);
+            sets.flat_map(|set| set.iter()).for_each(|position| consider(pool.node_at(position)));
+        }
+    }
+    jumps.sort_by_key(|jump| (jump.least, std::cmp::Reverse(jump.most), jump.node));
+    jumps
+}
+
+fn take_jump(mover: &mut Mover<'_, '_>, instances: &[InstanceId], node: NodeId) -> bool {
+    instances.iter().all(|&instance| mover.transaction.take_lowest(instance, node).is_ok())
+}
+
+/// Places the rest of a gang, after its steps, on jumps.
+fn finish_by_jumps(mover: &mut Mover<'_, '_>, rest: &[InstanceId], request: &Request, scope: &Scope<'_>) -> bool {
+    let mut rest = rest;
+    for jump in jumps(mover, request, scope, rest.len() as u32) {
+        let n = rest.len().min(jump.most as usize);
+        if rest.is_empty() || n < jump.least as usize {
+            continue;
+        }
+        if !take_jump(mover, &rest[..n], jump.node) {
+            return false;
+        }
+        rest = &rest[n..];
+    }
+    rest.is_empty()
+}
+
+/// The other order: a choice of jumps that makes the sum come out, then steps. Exact without moves: the jumps are chosen
+/// by dynamic programming for the least total of `least` at each total of `most`.
+fn jumps_first(mover: &mut Mover<'_, '_>, instances: &[InstanceId], request: &Request, scope: &Scope<'_>) -> bool {
+    let wanted = instances.len();
+    let jumps = jumps(mover, request, scope, wanted as u32);
+    if jumps.is_empty() {
+        return false;
+    }
+    // The sums below count what stands now; what fillers drawn on the way leave free comes on top.
+    let state = mover.transaction.state();
+    let by_steps: u64 = match scope.region() {
+        Some(nodes) => nodes.iter().map(|&node| u64::from(steps(state, node, request))).sum(),
+        None => {
+            let nodes = scope.pools().iter().flat_map(|&pool| state.pool(pool).nodes());
+            nodes.map(|&node| u64::from(steps(state, node, request))).sum()
+        }
+    };
+    let missing = (wanted as u64).saturating_sub(by_steps) as usize;
+    let Some(chosen) = cheapest_jumps(&jumps, missing, wanted) else { return false };
+    let mut rest = instances;
+    let mut spare = Vec::new();
+    for jump in chosen {
+        let (now, later) = rest.split_at(jump.least as usize);
+        if !take_jump(mover, now, jump.node) {
+            return false;
+        }
+        rest = later;
+        spare.push((jump.node, jump.most - jump.least));
+    }
+    let placed = step_by_step(mover, rest, request, scope);
+    rest = &rest[placed..];
+    for (node, spare) in spare {
+        let n = rest.len().min(spare as usize);
+        if !take_jump(mover, &rest[..n], node) {
+            return false;
+        }
+        rest = &rest[n..];
+    }
+    rest.is_empty()
+}
+
+/// Jumps that take at least `missing` instances together and need at most `wanted`; those that need the fewest.
+fn cheapest_jumps(jumps: &[Jump], missing: usize, wanted: usize) -> Option<Vec<Jump>> {
+    // Of many alike, no more are of use than it takes to reach `missing`.
+    let useful = |n: &mut std::collections::BTreeMap<(u32, u32), usize>, jump: &&Jump| {
+        let seen = n.entry((jump.least, jump.most)).or_insert(0);
+        *seen += 1;
+        *seen <= missing.div_ceil(jump.most as usize).max(1)
+    };
+    let mut seen = std::collections::BTreeMap::new();
+    let jumps: Vec<Jump> = jumps.iter().filter(|jump| useful(&mut seen, jump)).copied().collect();
+    // least[m]: the smallest sum of `least` whose sum of `most` is at least m, with the last jump taken for it.
+    let mut table: Vec<Vec<Option<u32>>> = vec![vec![None; missing + 1]];
+    table[0][0] = Some(0);
+    for jump in &jumps {
+        let last = &table[table.len() - 1];
+        let with = |m: usize| last[m.saturating_sub(jump.most as usize)].map(|sum| sum + jump.least);
+        let next = (0..=missing)
+            .map(|m| match (last[m], if m == 0 { None } else { with(m) }) {
+                (Some(a), Some(b)) => Some(a.min(b)),
+                (a, b) => a.or(b),
+            })
+            .collect();
+        table.push(next);
+    }
+    let total = table[jumps.len()][missing]?;
+    if total as usize > wanted {
+        return None;
+    }
+    let (mut chosen, mut m) = (Vec::new(), missing);
+    for (i, jump) in jumps.iter().enumerate().rev() {
+        if table[i][m] != table[i + 1][m] {
+            chosen.push(*jump);
+            m = m.saturating_sub(jump.most as usize);
+        }
+    }
+    Some(chosen)
+}
+
+fn cpu_only_room(mover: &Mover<'_, '_>, node: NodeId, request: &Request) -> u32 {
+    let state = mover.transaction.state();
+    if state.cluster().admits(node, request) { by_cpu_and_memory(state, node, request) } else { 0 }
+}
+
+/// CPU-only instances go to the lowest nodes that can take them: Σ knows nothing of them.
+fn place_cpu_only(
+    mover: &mut Mover<'_, '_>,
+    instances: &[InstanceId],
+    request: &Request,
+    region: Option<&[NodeId]>,
+) -> bool {
+    let start = mover.checkpoint();
+    let all: Vec<NodeId>;
+    let nodes = match region {
+        Some(nodes) => nodes,
+        None => {
+            all = mover.transaction.cluster().node_ids().collect();
+            &all
+        }
+    };
+    let mut rest = instances;
+    for &node in nodes {
+        if rest.is_empty() {
+            break;
+        }
+        let n = (cpu_only_room(mover, node, request) as usize).min(rest.len());
+        for &instance in &rest[..n] {
+            if mover.transaction.take(instance, node, 0).is_err() {
+                mover.rollback(start);
+                return false;
+            }
+        }
+        rest = &rest[n..];
+    }
+    if !rest.is_empty() {
+        mover.rollback(start);
+    }
+    rest.is_empty()
+}
