@@ -125,8 +125,8 @@ fn plan(
         to_second: [0; MAX_GPUS + 1],
         to_first: [0; MAX_GPUS + 1],
     };
-    for size in 1..=MAX_GPUS {
-        let (had, has) = (first.count(size as u8), mine[size]);
+    for (size, &has) in mine.iter().enumerate().skip(1) {
+        let had = first.count(size as u8);
         plan.to_second[size] = had.saturating_sub(has);
         plan.to_first[size] = has.saturating_sub(had);
         debug_assert!(plan.to_first[size] <= second.count(size as u8));

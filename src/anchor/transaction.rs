@@ -164,11 +164,11 @@ impl Transaction<'_> {
 
     fn push(&mut self, edit: Edit) -> Result<(), EditError> {
         self.state.apply(edit)?;
-        if let Edit::Free { instance, node, .. } = edit {
-            if self.counts_as_move(instance) {
-                self.origins.insert(instance, node);
-                self.moved.push(instance);
-            }
+        if let Edit::Free { instance, node, .. } = edit
+            && self.counts_as_move(instance)
+        {
+            self.origins.insert(instance, node);
+            self.moved.push(instance);
         }
         self.log.push(edit);
         Ok(())

@@ -1,2 +1,5 @@
+//! The integration tests, one binary.
+#![expect(clippy::print_stdout, reason = "tests say what they skipped and how much they covered")]
+
 mod layers;
 mod model_check;

@@ -91,7 +91,7 @@ fn check_invariant(capacity: u8, world: &World) -> Result<(), String> {
     };
     let busy: u32 = world.iter().map(|c| u32::from(c.busy())).sum();
     let partial = world.iter().filter(|c| c.busy() > 0 && c.busy() < capacity).count() as u32;
-    let phi = u32::from(busy % u32::from(capacity) != 0);
+    let phi = u32::from(!busy.is_multiple_of(u32::from(capacity)));
     if outside > allowed {
         Err(format!("{outside} nodes outside, {allowed} would do"))
     } else if with_room > 1 {
