@@ -3,3 +3,4 @@
 
 mod layers;
 mod model_check;
+mod operators;
