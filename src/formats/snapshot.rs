@@ -155,12 +155,7 @@ struct NodeList<'a>(&'a mut Parts);
 impl Items for NodeList<'_> {
     const WHAT: &'static str = "a list of nodes";
 
-    fn item<'de, D: Deserializer<'de>>(
-        &mut self,
-        _: usize,
-        deserializer: D,
-        path: &mut Path,
-    ) -> Result<(), D::Error> {
+    fn item<'de, D: Deserializer<'de>>(&mut self, _: usize, deserializer: D, path: &mut Path) -> Result<(), D::Error> {
         let Parts { builder, node, .. } = &mut *self.0;
         node.clear();
         ObjectSeed(node, path).deserialize(deserializer)?;
@@ -276,12 +271,7 @@ struct RunningList<'a>(&'a mut Parts);
 impl Items for RunningList<'_> {
     const WHAT: &'static str = "a list of running jobs";
 
-    fn item<'de, D: Deserializer<'de>>(
-        &mut self,
-        _: usize,
-        deserializer: D,
-        path: &mut Path,
-    ) -> Result<(), D::Error> {
+    fn item<'de, D: Deserializer<'de>>(&mut self, _: usize, deserializer: D, path: &mut Path) -> Result<(), D::Error> {
         let parts = &mut *self.0;
         parts.job.clear();
         parts.seats.clear();
@@ -365,12 +355,7 @@ struct SeatList<'a>(&'a mut Parts);
 impl Items for SeatList<'_> {
     const WHAT: &'static str = "a list of instances";
 
-    fn item<'de, D: Deserializer<'de>>(
-        &mut self,
-        _: usize,
-        deserializer: D,
-        path: &mut Path,
-    ) -> Result<(), D::Error> {
+    fn item<'de, D: Deserializer<'de>>(&mut self, _: usize, deserializer: D, path: &mut Path) -> Result<(), D::Error> {
         let Parts { builder, seats, indices, ends, node_name, .. } = &mut *self.0;
         // The list of this instance is appended to those before, so that one buffer serves the whole job.
         let gpus = Indices { mask: 0, list: std::mem::take(indices) };
