@@ -1,1 +1,2 @@
+mod formats;
 mod layers;

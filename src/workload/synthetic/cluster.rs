@@ -4,6 +4,9 @@ use crate::cluster::{BuildError, Cluster, ClusterBuilder, GpuMask, JobSpec, Node
 
 use super::{Dice, Mix};
 
+/// Instances in a row that may not fit before the filling ends.
+const MOST_MISSES: u32 = 100;
+
 /// What a cluster is like.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClusterOptions {
@@ -69,11 +72,16 @@ pub fn synthetic_cluster(options: &ClusterOptions) -> Result<Cluster, BuildError
         filling.busy = vec![0; filling.nodes as usize];
     }
     let weights = options.mix.weights();
-    // What does not fit ends the filling: the last instances, in a cluster that is to be all but full.
-    while held < wanted {
+    // In a cluster that is to be all but full, what does not fit is passed over, and in the end there is a limit.
+    let mut misses = 0;
+    while held < wanted && misses < MOST_MISSES {
         let gpus = dice.weighted(&weights).unwrap_or(1);
         let seat = if options.tidy { filling.tidy(gpus) } else { filling.random(gpus, &mut dice) };
-        let Some((node, mask)) = seat else { break };
+        let Some((node, mask)) = seat else {
+            misses += 1;
+            continue;
+        };
+        misses = 0;
         let name = format!("run-{jobs}");
         let spec = JobSpec { name: &name, gpus, ..JobSpec::default() };
         builder.add_running(&spec, &[Seat { node: NodeId(node as u32), gpus: Some(mask) }])?;

@@ -76,7 +76,7 @@ pub fn synthetic_trace(options: &StreamOptions) -> Vec<TraceJob> {
         .mix
         .weights()
         .map(|(gpus, weight)| (gpus, weight * 1_000_000 / if gpus == 8 { eight_mean } else { small_mean }));
-    let mut jobs = Vec::with_capacity(options.jobs as usize);
+    let mut jobs = Vec::new();
     let mut gpu_seconds = 0u128;
     for i in 0..options.jobs {
         let gpus_per_instance = dice.weighted(&sizes).unwrap_or(1);
