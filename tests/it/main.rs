@@ -1,6 +1,7 @@
 //! The integration tests, one binary.
 #![expect(clippy::print_stdout, reason = "tests say what they skipped and how much they covered")]
 
+mod formats;
 mod layers;
 mod model_check;
 mod operators;
