@@ -11,7 +11,7 @@ use super::reduce::{self, Counts, MAX_SIZES};
 use super::simplex::{Row, Table};
 
 /// A reduced demand in 128 bits: which sizes, and 14 bits for each count.
-type Key = u128;
+pub(super) type Key = u128;
 
 /// What is proved about a reduced demand: its optimum lies in `low..=high`.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +22,9 @@ pub(super) struct Range {
 
 /// How many reduced demands are remembered before the memory is cleared.
 const MEMORY: usize = 1 << 17;
+
+/// How many tables are kept from one question to the next.
+const MAX_TABLES: usize = 512;
 
 /// The tables of one capacity and objective, and what was proved so far.
 #[derive(Clone, Debug)]
@@ -62,17 +65,21 @@ impl Search {
         &self.tables[at]
     }
 
-    pub(super) fn table_mut(&mut self, at: usize) -> &mut Table {
-        &mut self.tables[at]
+    /// Forgets tables if there are very many. Not to be called while a position of a table is in use.
+    pub(super) fn tidy(&mut self) {
+        if self.tables.len() > MAX_TABLES {
+            self.tables.clear();
+            self.table_of.clear();
+        }
     }
 
     /// What is proved about a reduced demand, if anything is remembered.
-    pub(super) fn recall(&self, counts: &Counts) -> Option<Range> {
+    fn recall(&self, counts: &Counts) -> Option<Range> {
         self.memory.get(&key(counts)?).copied()
     }
 
     /// Remembers that the optimum of a reduced demand lies in `low..=high`.
-    pub(super) fn remember(&mut self, counts: &Counts, low: u64, high: u64) {
+    fn remember(&mut self, counts: &Counts, low: u64, high: u64) {
         let Some(key) = key(counts) else { return };
         if self.memory.len() >= MEMORY {
             self.memory.clear();
@@ -206,7 +213,7 @@ impl Search {
 }
 
 /// The key of a reduced demand, if its counts are small enough for one.
-fn key(counts: &Counts) -> Option<Key> {
+pub(super) fn key(counts: &Counts) -> Option<Key> {
     let mut key = u128::from(reduce::signature(counts) >> 1 & 0xffff);
     let mut shift = 16;
     for &n in counts.iter().filter(|&&n| n > 0) {

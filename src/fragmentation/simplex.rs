@@ -46,7 +46,7 @@ pub(super) struct Table {
 }
 
 /// How many bases a table remembers.
-const MAX_BASES: usize = 96;
+const MAX_BASES: usize = 48;
 
 impl Table {
     /// The table of the sizes in `signature` (bit `g` for size `g`), none of them as large as the capacity.
@@ -94,7 +94,7 @@ impl Table {
             Some(0) => {}
             Some(at) => self.bases[..=at].rotate_right(1),
             None => {
-                let basis = self.solve(row, &[]);
+                let basis = self.solve(row, |_| true);
                 self.bases.truncate(MAX_BASES - 1);
                 self.bases.insert(0, basis);
             }
@@ -118,9 +118,9 @@ impl Table {
         self.patterns[pattern].counts.iter().sum::<i64>() == 1
     }
 
-    /// The primal simplex method from the basis of lone instances, which is feasible for every demand. It leaves out
-    /// the patterns in `banned`, where lone instances must not be.
-    pub(super) fn solve(&self, row: &Row, banned: &[usize]) -> Basis {
+    /// The primal simplex method over the allowed patterns, from the basis of lone instances. That basis is feasible for
+    /// every demand, so lone instances may stay in it even where they are not allowed to enter.
+    pub(super) fn solve(&self, row: &Row, allowed: impl Fn(usize) -> bool) -> Basis {
         let m = self.sizes.len();
         let mut inverse = vec![Row::default(); m];
         let mut patterns = vec![0; m];
@@ -137,7 +137,7 @@ impl Table {
         for step in 0_u32.. {
             // The steepest column first; after many steps the lowest index, which cannot cycle (Bland 1977).
             let costs = self.patterns.iter().map(|p| basis.reduced_cost(p)).enumerate();
-            let costs = costs.filter(|&(at, cost)| cost < 0 && !banned.contains(&at));
+            let costs = costs.filter(|&(at, cost)| cost < 0 && allowed(at));
             let entering = if step < 200 { costs.min_by_key(|&(_, cost)| cost) } else { { costs }.next() };
             let Some((entering, _)) = entering else { break };
             basis.pivot(entering, &self.patterns, row);
