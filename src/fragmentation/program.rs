@@ -20,6 +20,12 @@ use super::simplex::{Basis, Pattern, Row};
 /// Steps of the exact search for what rounding leaves at one node.
 const SEARCH_STEPS: u64 = 50;
 
+/// How many patterns are taken for sure, one after the other, before the branching goes on without such probes.
+const CHAIN: u32 = 24;
+
+/// Up to how many instances of a size are placed bin by bin.
+const RARE: i64 = 2;
+
 /// The integer program of one table.
 pub(super) struct Program<'a> {
     search: &'a mut Search,
@@ -47,12 +53,14 @@ impl<'a> Program<'a> {
     pub(super) fn packs(&mut self, row: &Row, budget: i64) -> bool {
         let banned = self.banned.len();
         let mut state = (*row, budget);
+        let mut takes = 0;
         let packs = loop {
-            match self.step(&state.0, state.1) {
+            match self.step(&state.0, state.1, takes < CHAIN) {
                 Step::Decided(packs) => break packs,
                 Step::Take(pattern, times) => {
                     let taken = self.search.table(self.table).patterns[pattern];
                     state = without(&state.0, state.1, &taken, times);
+                    takes += 1;
                 }
                 Step::Ban(pattern) => self.banned.push(pattern),
             }
@@ -62,7 +70,7 @@ impl<'a> Program<'a> {
     }
 
     /// What follows for a demand: an answer, or a smaller question with the same answer.
-    fn step(&mut self, row: &Row, budget: i64) -> Step {
+    fn step(&mut self, row: &Row, budget: i64, probe: bool) -> Step {
         let Some(basis) = self.relax(row, budget, row) else { return Step::Decided(false) };
         let table = self.search.table(self.table);
         let determinant = i128::from(basis.determinant);
@@ -111,7 +119,7 @@ impl<'a> Program<'a> {
             let draw = |at: &usize| basis.solution(&table.patterns[*at].counts)[short];
             branch = path.into_iter().filter(|&at| !table.is_lone(at)).max_by_key(draw);
         }
-        for &(_, pattern, times) in &fractional {
+        for &(_, pattern, times) in fractional.iter().filter(|_| probe) {
             // Where one side is too dear at once, there is nothing to branch on.
             let taken = self.search.table(self.table).patterns[pattern];
             let (more, more_budget) = without(row, budget, &taken, times + 1);
@@ -130,10 +138,35 @@ impl<'a> Program<'a> {
         let Some(pattern) = branch else {
             return Step::Decided(self.branch(fractional[0].1, fractional[0].2, row, budget));
         };
+        if let Some(size) = (0..row.len()).find(|&size| (1..=RARE).contains(&row[size])) {
+            return Step::Decided(self.place_rare(size, &basis, row, budget));
+        }
         self.banned.push(pattern);
         let packs = self.packs(row, budget);
         self.banned.pop();
         if packs { Step::Decided(true) } else { Step::Take(pattern, 1) }
+    }
+
+    /// Whether `row` can be packed, by trying every bin for one instance of a rare size. The relaxations spread such an
+    /// instance over many bins, in fractions or by negative uses; in one bin it stops misleading them.
+    fn place_rare(&mut self, size: usize, basis: &Basis, row: &Row, budget: i64) -> bool {
+        let spare = i128::from(budget) * i128::from(basis.determinant) - basis.value(row);
+        let mut bins: Vec<(i64, usize)> = self
+            .search
+            .table(self.table)
+            .patterns
+            .iter()
+            .enumerate()
+            .filter(|&(at, p)| p.counts[size] > 0 && self.allowed(row, at))
+            .map(|(at, p)| (basis.reduced_cost(p), at))
+            .filter(|&(cost, _)| i128::from(cost) <= spare)
+            .collect();
+        bins.sort_unstable();
+        bins.into_iter().any(|(_, at)| {
+            let taken = self.search.table(self.table).patterns[at];
+            let (rest, budget) = without(row, budget, &taken, 1);
+            self.packs(&rest, budget)
+        })
     }
 
     /// More than `times`, or exactly so often, or less.

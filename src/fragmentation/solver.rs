@@ -32,6 +32,10 @@ impl Solver {
 
     /// The optimum, and what proved it.
     pub(super) fn solve(&mut self, counts: &Counts) -> (u64, Method) {
+        if reduce::signature(counts) == 0 {
+            // Also what a node without any usable GPU holds.
+            return (0, Method::Matching);
+        }
         self.search.tidy();
         let mut rest = *counts;
         let settled = reduce::reduce(self.search.capacity, self.search.objective, &mut rest);

@@ -47,7 +47,9 @@ fn compare(capacity: u8, rounds: u32, most: u64, sizes: usize, seed: u64) {
             let gpus = random.random_range(1..=capacity);
             demand.add(gpus, random.random_range(0..=if gpus == 1 { most / 8 } else { most }));
         }
+        eprintln!("{:?}", demand.sizes().collect::<Vec<_>>());
         let (partial, nodes) = by_program(capacity, &demand);
+        eprintln!("ours");
         assert_eq!(phi_star(capacity, &demand).unwrap().partial, partial, "{demand:?}");
         assert_eq!(warm.solve(&demand).partial, partial, "{demand:?}");
         assert_eq!(warm.fewest_nodes(&demand), nodes, "{demand:?}");
