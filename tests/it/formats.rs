@@ -274,6 +274,7 @@ fn an_output_appears_whole_or_not_at_all() {
     assert!(AtomicFile::create(directory.path()).is_err());
 }
 
+#[expect(clippy::print_stderr, reason = "a skipped test says so")]
 fn data(name: &str) -> Option<PathBuf> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data").join(name);
     if !path.exists() {

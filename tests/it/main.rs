@@ -1,4 +1,4 @@
-//! The integration tests, one binary.
+//! The integration tests, one program for all of them.
 #![expect(clippy::print_stdout, reason = "tests say what they skipped and how much they covered")]
 
 mod formats;
