@@ -7,6 +7,7 @@ pub mod twin;
 
 mod backend;
 mod batch;
+mod candidate;
 mod census;
 mod cpu;
 mod kernels;
@@ -17,6 +18,7 @@ mod state;
 
 pub use backend::{Backend, Choice, DeviceInfo, EvalError, devices, open};
 pub use batch::{Batch, BatchRows, MAX_TOUCHES, Scores};
+pub use candidate::{BatchBuilder, CandidateSet, DeltaPhi, Move, Place, PoolChange};
 pub use census::{Census, PoolCensus};
 pub use cpu::Cpu;
 pub use kernels::Kernel;

@@ -144,5 +144,5 @@ fn touch(cluster: &Cluster, id: NodeId, numbers: &mut Numbers) -> Touch {
         taken = lowest_gpus(node.free(), gpus).unwrap_or(0);
         step = PackedState::step_of(gpus, node.capacity());
     }
-    Touch { node: id.0, freed, taken, step, need: 0 }
+    Touch { node: id.0, need: 0, freed, taken, step }
 }
