@@ -27,7 +27,7 @@ fn cold_solvers() {
             for even in [false, true] {
                 let mut random = ChaCha8Rng::seed_from_u64(7);
                 let (mut worst, mut sum, mut hardest) = ([Duration::ZERO; 2], [Duration::ZERO; 2], Demand::new());
-                let rounds = 4_000;
+                let rounds = 20_000;
                 for _ in 0..rounds {
                     let mut demand = Demand::new();
                     for gpus in 1..=capacity {
