@@ -33,12 +33,7 @@ pub(super) struct Group<'a> {
 impl<'a> Group<'a> {
     /// The shortest paths of length at most `limit` (in units of `1 / D`) over the allowed patterns; `None` if the group
     /// is too large.
-    pub(super) fn new(
-        table: &'a Table,
-        basis: &'a Basis,
-        limit: i64,
-        allowed: impl Fn(usize) -> bool,
-    ) -> Option<Self> {
+    pub(super) fn new(table: &'a Table, basis: &'a Basis, limit: i64, allowed: impl Fn(usize) -> bool) -> Option<Self> {
         let mut steps: Vec<(usize, i64, Class)> = table
             .patterns
             .iter()
