@@ -1,6 +1,8 @@
 //! The integration tests, one binary.
 #![expect(clippy::print_stdout, reason = "tests say what they skipped and how much they covered")]
 
+mod decide;
+mod decide_cases;
 mod layers;
 mod model_check;
 mod operators;
