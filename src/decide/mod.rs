@@ -1,1 +1,20 @@
-//! (in work)
+//! Where the jobs of a queue go: policies, the commit loop that runs them, and why a job is blocked.
+//!
+//! Semantics are sequential: each job is decided on the state that the one before left ([`CommitLoop`]). What a window
+//! of the queue ranks beforehand, on however many threads, only saves work and never shows in a result.
+
+mod audit;
+mod commit_loop;
+mod findings;
+mod need;
+mod placer;
+pub mod policy;
+mod ranking;
+mod region;
+mod walk;
+mod why;
+
+pub use audit::{Audit, Figures, PoolFigures, WccFigures, audit};
+pub use commit_loop::{CommitLoop, Decision, PlaceOptions, Status};
+pub use policy::Policy;
+pub use why::{Why, why_blocked};

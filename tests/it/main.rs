@@ -1,6 +1,8 @@
 //! The integration tests, one program for all of them.
 #![expect(clippy::print_stdout, reason = "tests say what they skipped and how much they covered")]
 
+mod decide;
+mod decide_cases;
 mod formats;
 mod layers;
 mod model_check;

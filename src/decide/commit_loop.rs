@@ -1,0 +1,259 @@
+//! The commit loop: decides a queue job by job, each on the state that the one before left.
+
+use super::need::Needs;
+use super::placer::Placer;
+use super::policy::random::Draws;
+use super::policy::{Method, Policy};
+use super::ranking::Window;
+use super::why::{self, Why};
+use crate::anchor::{self, Migration, Rules, Shape, State, Transaction, Trigger, Variant};
+use crate::cluster::{GpuMask, JobId, NodeId};
+use crate::workload::QueueEntry;
+
+/// The settings of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlaceOptions {
+    /// Who decides.
+    pub policy: Policy,
+    /// When COMPASS compacts.
+    pub trigger: Trigger,
+    /// The most instances that an event may migrate; `None` is no limit.
+    pub migration_budget: Option<u32>,
+    /// The seed of the random policy.
+    pub seed: u64,
+    /// How many entries of the queue are ranked together. Never shows in a result.
+    pub window: usize,
+    /// How many threads rank; 0 is one a core. Never shows in a result.
+    pub threads: usize,
+}
+
+impl Default for PlaceOptions {
+    fn default() -> Self {
+        Self {
+            policy: Policy::default(),
+            trigger: Trigger::default(),
+            migration_budget: None,
+            seed: 0,
+            window: 256,
+            threads: 0,
+        }
+    }
+}
+
+impl PlaceOptions {
+    fn rules(&self, variant: Variant) -> Rules {
+        Rules { variant, trigger: self.trigger, migration_budget: self.migration_budget }
+    }
+}
+
+/// What became of an entry of the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Status {
+    /// The job runs.
+    Placed,
+    /// The job does not run, and nothing was moved for it.
+    Blocked(Why),
+    /// The job ran and is gone.
+    Removed,
+    /// The job that was to go did not run.
+    Absent,
+}
+
+/// What was decided on one entry of the queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// The job.
+    pub job: JobId,
+    /// What became of it.
+    pub status: Status,
+    /// Where its instances are, in their order, if it was placed.
+    pub placements: Vec<(NodeId, GpuMask)>,
+    /// Which running instances changed nodes (net), by job and instance.
+    pub migrations: Vec<Migration>,
+    /// N·ΔSIF of the event, compaction included; `None` for a blocked or absent job.
+    pub delta_sif_nodes: Option<i64>,
+    /// Whether every node that the event touched is in Σ afterwards; `None` for a blocked or absent job.
+    pub in_abs: Option<bool>,
+}
+
+/// Decides the entries of a queue on a state. Holds the state for as long as it lives.
+#[derive(Debug)]
+pub struct CommitLoop<'s> {
+    state: &'s mut State,
+    options: PlaceOptions,
+    needs: Needs,
+    placer: Placer,
+    window: Window,
+    /// The threads that rank, once a window has something to rank; `None` where they could not be started.
+    threads: Option<Option<rayon::ThreadPool>>,
+    /// N·SIF of the state.
+    n_sif: i64,
+    decision: Decision,
+}
+
+impl<'s> CommitLoop<'s> {
+    /// A loop that starts from this state.
+    pub fn new(state: &'s mut State, options: PlaceOptions) -> Self {
+        let n_sif = state.n_sif();
+        let decision = Decision {
+            job: JobId(0),
+            status: Status::Absent,
+            placements: Vec::new(),
+            migrations: Vec::new(),
+            delta_sif_nodes: None,
+            in_abs: None,
+        };
+        Self {
+            state,
+            options,
+            needs: Needs::default(),
+            placer: Placer::default(),
+            window: Window::default(),
+            threads: None,
+            n_sif,
+            decision,
+        }
+    }
+
+    /// The state as the decisions so far left it.
+    pub fn state(&self) -> &State {
+        self.state
+    }
+
+    /// Decides all entries in order and shows each decision to `sink`.
+    pub fn run(&mut self, queue: &[QueueEntry], sink: &mut dyn FnMut(&Decision)) {
+        let mut index = 0;
+        for entries in queue.chunks(self.options.window.max(1)) {
+            self.open_window(entries);
+            for &entry in entries {
+                sink(self.decide_one(entry, index));
+                index += 1;
+            }
+        }
+        self.window.close();
+    }
+
+    /// Decides one entry; `index` is its place in the queue. The same as in [`CommitLoop::run`], without a window.
+    pub fn decide(&mut self, entry: QueueEntry, index: usize) -> &Decision {
+        self.window.close();
+        self.decide_one(entry, index)
+    }
+
+    fn open_window(&mut self, entries: &[QueueEntry]) {
+        self.window.close();
+        let Method::Ordered(order) = self.options.policy.method() else { return };
+        if entries.len() < 2 {
+            return;
+        }
+        let cluster = self.state.cluster();
+        self.needs.update(cluster);
+        let submitted = entries.iter().filter_map(|entry| match *entry {
+            QueueEntry::Submit(job) => Some(cluster.job(job).request()),
+            QueueEntry::Remove(_) => None,
+        });
+        let threads = self.threads.get_or_insert_with(|| {
+            let builder = rayon::ThreadPoolBuilder::new().num_threads(self.options.threads);
+            // Without threads of its own the loop ranks on the one that it has.
+            if self.options.threads == 1 { None } else { builder.build().ok() }
+        });
+        self.window.open(self.state, &self.needs, order, submitted, threads.as_ref());
+    }
+
+    #[inline(never)]
+    fn decide_one(&mut self, entry: QueueEntry, index: usize) -> &Decision {
+        self.decision.job = entry.job();
+        self.decision.placements.clear();
+        self.decision.migrations.clear();
+        self.decision.delta_sif_nodes = None;
+        self.decision.in_abs = None;
+        self.decision.status = match entry {
+            QueueEntry::Submit(job) => self.submit(job, index),
+            QueueEntry::Remove(job) => self.remove(job),
+        };
+        if matches!(self.decision.status, Status::Placed | Status::Removed) {
+            let n_sif = self.state.n_sif();
+            self.decision.delta_sif_nodes = Some(n_sif - self.n_sif);
+            self.n_sif = n_sif;
+        }
+        &self.decision
+    }
+
+    fn submit(&mut self, job: JobId, index: usize) -> Status {
+        self.needs.update(self.state.cluster());
+        let registered = *self.state.cluster().job(job);
+        let (need, instances) = (self.needs.of(registered.request()), registered.instances());
+        let method = self.options.policy.method();
+        // Before instances get numbers, which a blocked job would keep: there may be billions of them.
+        match why::why_by_gpus(self.state, need, instances) {
+            Some(Why::Fragmentation) if matches!(method, Method::Anchor(_)) => {}
+            Some(why) => return Status::Blocked(why),
+            None if need.gpus == 0 && instances > 1 && !why::fits(self.state, need, instances) => {
+                return Status::Blocked(Why::Constraint);
+            }
+            None => {}
+        }
+        let mut transaction = self.state.begin();
+        if !transaction.start(job) {
+            return Status::Blocked(Why::Capacity);
+        }
+        let placed = match method {
+            Method::Anchor(variant) => anchor::place(&mut transaction, job, &self.options.rules(variant)),
+            Method::Ordered(order) => {
+                self.placer.place_in_order(&mut transaction, job, &self.needs, &self.window, order)
+            }
+            Method::Random => {
+                let draws = Draws::new(self.options.seed, index);
+                self.placer.place_by_lot(&mut transaction, job, &self.needs, draws)
+            }
+        };
+        if placed {
+            record(&mut self.decision, &mut self.window, &transaction);
+            let cluster = transaction.cluster();
+            let held = cluster.instances_of(job).map(|instance| cluster.instance(instance));
+            self.decision.placements.extend(held.filter_map(|held| Some((held.node()?, held.gpus()))));
+            transaction.commit();
+            return Status::Placed;
+        }
+        drop(transaction);
+        match method {
+            Method::Anchor(_) => Status::Blocked(why::why(self.state, need, instances)),
+            // These find a placement if there is one, and GPUs alone would have done.
+            Method::Ordered(_) | Method::Random => {
+                debug_assert_eq!(why::why(self.state, need, instances), Why::Constraint);
+                Status::Blocked(Why::Constraint)
+            }
+        }
+    }
+
+    fn remove(&mut self, job: JobId) -> Status {
+        if !self.state.cluster().job(job).runs() {
+            return Status::Absent;
+        }
+        let mut transaction = self.state.begin();
+        match self.options.policy.method() {
+            Method::Anchor(variant) => anchor::remove(&mut transaction, job, &self.options.rules(variant)),
+            Method::Ordered(_) | Method::Random => {
+                for instance in transaction.cluster().instances_of(job) {
+                    let freed = transaction.free(instance);
+                    debug_assert_eq!(freed, Ok(()), "all instances of a running job run");
+                }
+            }
+        }
+        record(&mut self.decision, &mut self.window, &transaction);
+        transaction.commit();
+        Status::Removed
+    }
+}
+
+/// Reads off an event, before it is committed, what it moved and what it touched.
+fn record(decision: &mut Decision, window: &mut Window, transaction: &Transaction<'_>) {
+    let cluster = transaction.cluster();
+    let mut in_abs = true;
+    for edit in transaction.log() {
+        let node = cluster.node(edit.node());
+        in_abs &= Shape::of(node.capacity(), node.composition()).in_space();
+        window.touch(cluster, edit.node());
+    }
+    decision.in_abs = Some(in_abs);
+    decision.migrations = transaction.migrations();
+}

@@ -1,0 +1,97 @@
+//! What a request asks of a single node, worked out once for all jobs that share it.
+
+use crate::anchor::State;
+use crate::cluster::{Cluster, Node, NodeId, PoolId, Request, RequestId, UNLIMITED, Within};
+
+/// A request, resolved against the pools of a cluster.
+#[derive(Clone, Debug)]
+pub(super) struct Need {
+    pub(super) gpus: u8,
+    pub(super) cpu_milli: u32,
+    pub(super) memory_mib: u32,
+    pub(super) within: Option<Within>,
+    /// Whether CPU or memory can forbid a node at all.
+    pub(super) limited: bool,
+    /// The pools whose nodes have enough devices and an allowed model, ascending.
+    pub(super) pools: Box<[PoolId]>,
+    /// The same as a flag for each pool.
+    admitted: Box<[bool]>,
+}
+
+impl Need {
+    pub(super) fn new(cluster: &Cluster, request: &Request) -> Self {
+        let pools = (0..cluster.pools().len() as u32).map(PoolId);
+        let fits = |&id: &PoolId| cluster.pool(id).capacity >= request.gpus && cluster.pool_admits(id, request);
+        Self {
+            gpus: request.gpus,
+            cpu_milli: request.cpu_milli,
+            memory_mib: request.memory_mib,
+            within: request.within,
+            limited: request.cpu_milli > 0 || request.memory_mib > 0,
+            admitted: pools.clone().map(|id| fits(&id)).collect(),
+            pools: pools.filter(fits).collect(),
+        }
+    }
+
+    /// Whether a node can take one instance more as it is.
+    pub(super) fn fits(&self, node: &Node) -> bool {
+        node.schedulable()
+            && self.admitted[node.pool().index()]
+            && node.free_gpus() >= self.gpus
+            && self.has_cpu_and_memory(node)
+    }
+
+    /// Whether a node's free CPU and memory are enough for one instance more. `UNLIMITED` is more than any amount.
+    pub(super) fn has_cpu_and_memory(&self, node: &Node) -> bool {
+        !self.limited || (node.cpu_free() >= self.cpu_milli && node.memory_free() >= self.memory_mib)
+    }
+
+    /// How many instances a node can take as it is; `u32::MAX` where nothing limits them.
+    ///
+    /// The instances of a job are alike, so on several nodes together fit exactly as many as the sum of this.
+    pub(super) fn room(&self, node: &Node) -> u64 {
+        if !node.schedulable() || !self.admitted[node.pool().index()] {
+            return 0;
+        }
+        let by = |free: u32, each: u32| if each == 0 || free == UNLIMITED { u32::MAX } else { free / each };
+        let by_gpus = by(u32::from(node.free_gpus()), u32::from(self.gpus));
+        let by_cpu = by(node.cpu_free(), self.cpu_milli);
+        let by_memory = by(node.memory_free(), self.memory_mib);
+        u64::from(by_gpus.min(by_cpu).min(by_memory))
+    }
+
+    /// Whether `instances` of it fit on these nodes together. Stops as soon as they do.
+    pub(super) fn fit_on(&self, cluster: &Cluster, nodes: impl IntoIterator<Item = NodeId>, instances: u64) -> bool {
+        let mut left = instances;
+        nodes.into_iter().any(|node| {
+            left = left.saturating_sub(self.room(cluster.node(node)));
+            left == 0
+        })
+    }
+
+    /// Whether `instances` of it fit on the schedulable nodes of the admitted pools, GPUs alone. O(pools).
+    pub(super) fn gpus_fit(&self, state: &State, instances: u64) -> bool {
+        let most: u64 = self.pools.iter().map(|&id| state.pool(id).max_instances(self.gpus)).sum();
+        most >= instances
+    }
+}
+
+/// The needs of all requests seen so far, by request number.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Needs {
+    needs: Vec<Need>,
+}
+
+impl Needs {
+    /// Resolves the requests that are new since the last call.
+    pub(super) fn update(&mut self, cluster: &Cluster) {
+        for request in &cluster.requests()[self.needs.len().min(cluster.requests().len())..] {
+            self.needs.push(Need::new(cluster, request));
+        }
+    }
+
+    /// The need of a request, which was there at the last update.
+    pub(super) fn of(&self, request: RequestId) -> &Need {
+        &self.needs[request.index()]
+    }
+}

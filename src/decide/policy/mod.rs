@@ -1,0 +1,164 @@
+//! The policies, one file each, with their sources.
+
+mod best_fit;
+mod compass;
+mod compass_paper;
+mod first_fit;
+pub(super) mod random;
+mod worst_fit;
+
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+use crate::anchor::Variant;
+
+/// Who decides where a job goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Policy {
+    /// COMPASS-ABS with the invariant of its theorem 1 restored after every event.
+    #[default]
+    Compass,
+    /// COMPASS-ABS, algorithm 1 as printed.
+    CompassPaper,
+    /// The node with the fewest free GPUs that still fits.
+    BestFit,
+    /// The node with the most free GPUs.
+    WorstFit,
+    /// The node of the lowest number that fits.
+    FirstFit,
+    /// Any node that fits, all equally likely.
+    Random,
+}
+
+impl Policy {
+    /// All policies.
+    pub const ALL: [Self; 6] =
+        [Self::Compass, Self::CompassPaper, Self::BestFit, Self::WorstFit, Self::FirstFit, Self::Random];
+
+    /// The word on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Compass => "compass",
+            Self::CompassPaper => "compass-paper",
+            Self::BestFit => "best-fit",
+            Self::WorstFit => "worst-fit",
+            Self::FirstFit => "first-fit",
+            Self::Random => "random",
+        }
+    }
+
+    /// How it decides.
+    pub(super) const fn method(self) -> Method {
+        match self {
+            Self::Compass => Method::Anchor(compass::VARIANT),
+            Self::CompassPaper => Method::Anchor(compass_paper::VARIANT),
+            Self::BestFit => Method::Ordered(Order::FewestFree),
+            Self::WorstFit => Method::Ordered(Order::MostFree),
+            Self::FirstFit => Method::Ordered(Order::LowestNumber),
+            Self::Random => Method::Random,
+        }
+    }
+}
+
+impl FromStr for Policy {
+    type Err = UnknownPolicy;
+
+    fn from_str(word: &str) -> Result<Self, UnknownPolicy> {
+        Self::ALL.into_iter().find(|policy| policy.name() == word).ok_or_else(|| UnknownPolicy(word.to_owned()))
+    }
+}
+
+impl std::fmt::Display for Policy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A word that names no policy.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no policy \"{0}\", expected compass, compass-paper, best-fit, worst-fit, first-fit or random")]
+pub struct UnknownPolicy(String);
+
+/// The three ways to decide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Method {
+    /// Inside the space Σ, with moves.
+    Anchor(Variant),
+    /// The first node of a total order, without moves.
+    Ordered(Order),
+    /// By lot, without moves.
+    Random,
+}
+
+/// A total order of nodes by their free GPUs and number, and in the same way of regions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// Best-fit.
+    FewestFree,
+    /// Worst-fit.
+    MostFree,
+    /// First-fit.
+    LowestNumber,
+}
+
+/// The place in an order, smallest first.
+pub(super) type Key = (u64, u32);
+
+impl Order {
+    /// The place of a node or region with so many free GPUs and this number.
+    pub(super) fn key(self, free: u64, number: u32) -> Key {
+        match self {
+            Order::FewestFree => best_fit::key(free, number),
+            Order::MostFree => worst_fit::key(free, number),
+            Order::LowestNumber => first_fit::key(free, number),
+        }
+    }
+
+    /// The amounts of free GPUs whose nodes come at the `step`-th place of the order, the lowest number first among
+    /// them; `None` after the last step. Amounts below `gpus` do not come at all.
+    pub(super) fn levels(self, step: u8, gpus: u8) -> Option<RangeInclusive<u8>> {
+        match self {
+            Order::FewestFree => best_fit::levels(step, gpus),
+            Order::MostFree => worst_fit::levels(step, gpus),
+            Order::LowestNumber => first_fit::levels(step, gpus),
+        }
+    }
+
+    /// Whether a node that just took an instance comes first again as long as it fits.
+    pub(super) const fn stays(self) -> bool {
+        !matches!(self, Order::MostFree)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_back() {
+        for policy in Policy::ALL {
+            assert_eq!(policy.name().parse(), Ok(policy));
+        }
+        let error = "fgd".parse::<Policy>().unwrap_err().to_string();
+        assert!(Policy::ALL.iter().all(|policy| error.contains(policy.name())), "{error}");
+    }
+
+    #[test]
+    fn levels_and_keys_say_the_same() {
+        for order in [Order::FewestFree, Order::MostFree, Order::LowestNumber] {
+            for gpus in 0..=16 {
+                let steps: Vec<_> = (0..).map_while(|step| order.levels(step, gpus)).collect();
+                let mut by_step = Vec::new();
+                for levels in steps {
+                    let mut nodes: Vec<_> = levels.flat_map(|free| [(free, 3), (free, 7)]).collect();
+                    nodes.sort_by_key(|&(_, number)| number);
+                    by_step.extend(nodes);
+                }
+                let mut by_key = by_step.clone();
+                by_key.sort_by_key(|&(free, number)| order.key(u64::from(free), number));
+                assert_eq!(by_step, by_key);
+                assert_eq!(by_step.len(), 2 * (17 - usize::from(gpus)));
+            }
+        }
+    }
+}

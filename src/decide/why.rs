@@ -1,0 +1,71 @@
+//! Why a job is blocked.
+
+use super::need::Need;
+use super::region::regions;
+use crate::anchor::State;
+use crate::cluster::JobId;
+
+/// Why a job is blocked; the first that is true.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Why {
+    /// Fewer GPUs are free on schedulable nodes than the job asks for.
+    Capacity,
+    /// Enough are free, but GPUs alone, on whatever schedulable nodes, they cannot be packed.
+    Fragmentation,
+    /// GPUs alone would do; CPU, memory, model or topology forbids it.
+    Constraint,
+    /// It fits, but not inside the policy's own space, or only with moves that the budget or the trigger forbids.
+    Space,
+}
+
+impl Why {
+    /// The word in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Why::Capacity => "capacity",
+            Why::Fragmentation => "fragmentation",
+            Why::Constraint => "constraint",
+            Why::Space => "space",
+        }
+    }
+}
+
+/// Why a job, which some policy just refused to place on this state, is blocked.
+///
+/// Exact: the instances of a job are alike, so they fit if and only if what the nodes can take one by one adds up to
+/// enough. O(pools) unless CPU, memory, model or topology could be the reason, then O(nodes).
+pub fn why_blocked(state: &State, job: JobId) -> Why {
+    let need = Need::new(state.cluster(), state.cluster().request_of(job));
+    why(state, &need, state.cluster().job(job).instances())
+}
+
+/// [`why_blocked`] with the need at hand.
+pub(super) fn why(state: &State, need: &Need, instances: u32) -> Why {
+    let by_gpus = why_by_gpus(state, need, instances);
+    by_gpus.unwrap_or_else(|| if fits(state, need, instances) { Why::Space } else { Why::Constraint })
+}
+
+/// The reason that GPUs alone give, on whatever schedulable nodes.
+pub(super) fn why_by_gpus(state: &State, need: &Need, instances: u32) -> Option<Why> {
+    if need.gpus == 0 {
+        return None;
+    }
+    let instances = u64::from(instances);
+    if state.free_gpus() < instances * u64::from(need.gpus) {
+        return Some(Why::Capacity);
+    }
+    let most: u64 = state.pools().iter().map(|pool| pool.max_instances(need.gpus)).sum();
+    (most < instances).then_some(Why::Fragmentation)
+}
+
+/// Whether the nodes, as they are, can take all the instances with everything that the request asks.
+pub(super) fn fits(state: &State, need: &Need, instances: u32) -> bool {
+    let (cluster, instances) = (state.cluster(), u64::from(instances));
+    match need.within {
+        Some(within) => {
+            regions(state, within).iter().any(|nodes| need.fit_on(cluster, nodes.iter().copied(), instances))
+        }
+        None if need.limited || need.gpus == 0 => need.fit_on(cluster, cluster.node_ids(), instances),
+        None => need.gpus_fit(state, instances),
+    }
+}
