@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufWriter, Write};
 use serde::Serialize;
 use serde::de::{DeserializeSeed, Error, MapAccess};
 
-use crate::cluster::{BuildError, Cluster, JobId};
+use crate::cluster::{BuildError, Cluster};
 use crate::workload::{Queue, QueueEntry};
 
 use super::error::{FormatError, Note};
