@@ -4,15 +4,17 @@
 //! smallest capacity; for a 1-GPU instance, open vacancies, then partial pool nodes by least free GPUs, then empty nodes
 //! by smallest capacity. Ties go to the lowest node.
 
+use std::sync::Arc;
+
 use super::shape::{Kind, Shape};
 use super::state::State;
-use crate::cluster::{JobId, NodeId, PoolId, Request};
+use crate::cluster::{JobId, NodeId, PoolId, Request, RequestId, slot_width};
 
 /// Where a job may go, worked out once for all its instances.
 #[derive(Debug)]
 pub(super) struct Scope<'n> {
     /// Pools whose nodes are large enough and of an allowed model, by capacity, then number.
-    pools: Vec<PoolId>,
+    pools: Arc<[PoolId]>,
     /// The only nodes that are asked, if the job must lie within one domain or rack.
     region: Option<&'n [NodeId]>,
     /// Whether CPU or memory can forbid a node.
@@ -23,11 +25,9 @@ pub(super) struct Scope<'n> {
 pub(super) type PlaceKey = (u8, u8, NodeId);
 
 impl<'n> Scope<'n> {
-    pub(super) fn new(state: &State, request: &Request, region: Option<&'n [NodeId]>) -> Self {
-        let cluster = state.cluster();
-        let fits = |id: &PoolId| cluster.pool(*id).capacity >= request.gpus && cluster.pool_admits(*id, request);
-        let mut pools: Vec<PoolId> = (0..cluster.pools().len() as u32).map(PoolId).filter(fits).collect();
-        pools.sort_by_key(|id| cluster.pool(*id).capacity);
+    pub(super) fn new(state: &mut State, id: RequestId, region: Option<&'n [NodeId]>) -> Self {
+        let pools = state.pools_admitting(id);
+        let request = state.cluster().request(id);
         Self { pools, region, limited: request.cpu_milli > 0 || request.memory_mib > 0 }
     }
 
@@ -57,11 +57,15 @@ impl<'n> Scope<'n> {
     }
 
     fn choose_slot(&self, state: &State, request: &Request) -> Option<NodeId> {
-        for room in 2..=16 {
-            let with_room = self.pools.iter().filter(|&&id| {
-                let capacity = state.pool(id).capacity();
-                room <= capacity && crate::cluster::slot_width(request.gpus, capacity) <= room
-            });
+        let rooms_of = |id: PoolId| {
+            let pool = state.pool(id);
+            pool.slotted_rooms() & (u32::MAX << slot_width(request.gpus, pool.capacity()))
+        };
+        let mut rooms = self.pools.iter().fold(0, |rooms, &id| rooms | rooms_of(id));
+        while rooms != 0 {
+            let room = rooms.trailing_zeros() as u8;
+            rooms &= rooms - 1;
+            let with_room = self.pools.iter().filter(|&&id| rooms_of(id) >> room & 1 == 1);
             let first = with_room
                 .filter_map(|&id| self.first(state, id, state.pool(id).slotted_with_room(room), request))
                 .min();
@@ -80,8 +84,16 @@ impl<'n> Scope<'n> {
         if let Some(node) = vacancies.min() {
             return Some(node);
         }
-        for free in 1..16u8 {
-            let partial = self.pools.iter().filter(|&&id| free < state.pool(id).capacity()).filter_map(|&id| {
+        // Bit f: some pool node has f GPUs free.
+        let free_of = |id: PoolId| {
+            let pool = state.pool(id);
+            (pool.pool_sizes().reverse_bits() >> (31 - u32::from(pool.capacity()))) & !1
+        };
+        let mut frees = self.pools.iter().fold(0, |frees, &id| frees | free_of(id));
+        while frees != 0 {
+            let free = frees.trailing_zeros() as u8;
+            frees &= frees - 1;
+            let partial = self.pools.iter().filter(|&&id| free_of(id) >> free & 1 == 1).filter_map(|&id| {
                 let pool = state.pool(id);
                 self.first(state, id, pool.pools_with(pool.capacity() - free), request)
             });
@@ -95,7 +107,7 @@ impl<'n> Scope<'n> {
 
     fn choose_empty(&self, state: &State, request: &Request) -> Option<NodeId> {
         let mut best: Option<(u8, NodeId)> = None;
-        for &id in &self.pools {
+        for &id in self.pools.iter() {
             let pool = state.pool(id);
             if best.is_some_and(|(capacity, _)| capacity < pool.capacity()) {
                 break;

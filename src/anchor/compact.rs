@@ -7,8 +7,8 @@
 //! global optimum is claimed.
 
 use super::mover::Mover;
-use super::pair::{NARROWEST_SLOT, PairPlan};
-use super::shape::{Kind, Outside, Shape};
+use super::pair::PairPlan;
+use super::shape::{Kind, NARROWEST_SLOT, Outside, Shape};
 use crate::cluster::{InstanceId, NodeId, NodeSet, PoolId};
 
 /// How many nodes of one kind are compared for the cheapest pair. Two are enough in a compact pool, where one event
@@ -73,6 +73,10 @@ struct Stuck {
 /// Repacks the pair that is best to repack. False if there is none.
 fn improve_a_pair(mover: &mut Mover<'_, '_>, pool: PoolId, stuck: &mut Stuck) -> bool {
     loop {
+        let state = mover.transaction.state().pool(pool);
+        if state.outside().is_empty() && state.n_with_room() < 2 {
+            return false;
+        }
         let (outside, pairs) = promising_pairs(mover, pool, stuck);
         if improve_one_of(mover, pool, pairs, stuck) {
             return true;
@@ -92,7 +96,7 @@ fn promising_pairs(mover: &Mover<'_, '_>, pool: PoolId, stuck: &Stuck) -> (Vec<N
     let nodes = |set: &NodeSet, n: usize| -> Vec<NodeId> { set.iter().take(n).map(|p| pool.node_at(p)).collect() };
     let outside = pool.outside().iter().map(|position| pool.node_at(position));
     let outside: Vec<NodeId> = outside.filter(|node| stuck.nodes.binary_search(node).is_err()).take(LOOK).collect();
-    let rooms = NARROWEST_SLOT..pool.capacity();
+    let rooms = (NARROWEST_SLOT..pool.capacity()).filter(|room| pool.slotted_rooms() >> room & 1 == 1);
     let mut with_room = Vec::new();
     for set in rooms.map(|room| pool.slotted_with_room(room)) {
         with_room.extend(nodes(set, LOOK));
@@ -197,7 +201,7 @@ fn fill_open_vacancies(mover: &mut Mover<'_, '_>, pool: PoolId) -> bool {
     let mut changed = false;
     let mut from = 0;
     while let Some(position) = mover.transaction.state().pool(pool).open_vacancy().next(from) {
-        if !has_pool_node(mover, pool) {
+        if mover.transaction.state().pool(pool).pool_sizes() == 0 {
             break;
         }
         from = position + 1;
@@ -212,17 +216,15 @@ fn fill_open_vacancies(mover: &mut Mover<'_, '_>, pool: PoolId) -> bool {
     changed
 }
 
-fn has_pool_node(mover: &Mover<'_, '_>, pool: PoolId) -> bool {
-    let pool = mover.transaction.state().pool(pool);
-    (1..=pool.capacity()).any(|ones| !pool.pools_with(ones).is_empty())
-}
-
 /// Empties the least busy partial pool node into the busiest, while there are two.
 pub(super) fn merge_pool_nodes(mover: &mut Mover<'_, '_>, pool: PoolId) -> bool {
     let capacity = mover.transaction.state().pool(pool).capacity();
     let mut changed = false;
     let mut patience = PATIENCE;
     for ones in 1..capacity {
+        if mover.transaction.state().pool(pool).n_partial_pools() < 2 {
+            break;
+        }
         let mut from = 0;
         while let Some(donor) = mover.transaction.state().pool(pool).pools_with(ones).next(from) {
             from = donor + 1;

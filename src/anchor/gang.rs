@@ -14,7 +14,8 @@ use crate::cluster::{InstanceId, JobId, NodeId, Request, slot_width};
 /// Places all instances of the job, which has instance numbers. False, with nothing changed, if it cannot be done
 /// without moves other than those of fillers.
 pub(super) fn place_gang(mover: &mut Mover<'_, '_>, job: JobId) -> bool {
-    let request = mover.transaction.cluster().request_of(job).clone();
+    let id = mover.transaction.cluster().job(job).request();
+    let request = mover.transaction.cluster().request(id).clone();
     let Some(regions) = regions(mover.transaction.state(), job) else {
         return place_in(mover, job, &request, None);
     };
@@ -47,11 +48,23 @@ fn could_hold(mover: &Mover<'_, '_>, nodes: &[NodeId], request: &Request, wanted
 }
 
 fn place_in(mover: &mut Mover<'_, '_>, job: JobId, request: &Request, region: Option<&[NodeId]>) -> bool {
+    let id = mover.transaction.cluster().job(job).request();
+    let scope = Scope::new(mover.transaction.state_mut(), id, region);
+    if mover.transaction.cluster().job(job).instances() == 1 && request.gpus > 0 {
+        // What follows in general, without a list.
+        let instance = mover.transaction.cluster().instances_of(job).next();
+        let node = scope.choose(mover.transaction.state(), request);
+        if let (Some(instance), Some(node)) = (instance, node)
+            && mover.transaction.take_lowest(instance, node).is_ok()
+        {
+            fill_vacancy(mover, node);
+            return true;
+        }
+    }
     let instances: Vec<InstanceId> = mover.transaction.cluster().instances_of(job).collect();
     if request.gpus == 0 {
         return place_cpu_only(mover, &instances, request, region);
     }
-    let scope = Scope::new(mover.transaction.state(), request, region);
     let start = mover.checkpoint();
     let placed = step_by_step(mover, &instances, request, &scope);
     if placed == instances.len() || finish_by_jumps(mover, &instances[placed..], request, &scope) {
@@ -81,6 +94,13 @@ fn step_by_step(mover: &mut Mover<'_, '_>, instances: &[InstanceId], request: &R
 pub(super) fn fill_vacancy(mover: &mut Mover<'_, '_>, node: NodeId) {
     let pool = mover.transaction.cluster().node(node).pool();
     let capacity = mover.transaction.state().pool(pool).capacity();
+    if mover.transaction.state().pool(pool).pool_sizes() == 0 {
+        return;
+    }
+    let held = mover.transaction.cluster().node(node);
+    if Shape::of(capacity, held.composition()).open_vacancy() == 0 {
+        return;
+    }
     let mut patience = PATIENCE;
     for ones in 1..=capacity {
         let mut from = 0;

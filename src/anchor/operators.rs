@@ -7,7 +7,7 @@ use super::paper;
 use super::rules::{Rules, Trigger, Variant};
 use super::shape::{Kind, Shape};
 use super::transaction::Transaction;
-use crate::cluster::{JobId, NodeId, PoolId, slot_width};
+use crate::cluster::{JobId, PoolId, slot_width};
 
 /// Places all instances of a job inside Σ, with the moves that the rules allow, compaction included.
 ///
@@ -76,18 +76,14 @@ fn may_fit_when_compact(mover: &Mover<'_, '_>, job: JobId) -> bool {
 /// Ends a running job: frees its instances, draws fillers for what they leave open, re-places the fillers of slots that
 /// are dissolved, and compacts as the rules allow.
 pub fn remove(transaction: &mut Transaction<'_>, job: JobId, rules: &Rules) {
-    let mut touched: Vec<NodeId> = Vec::new();
     for instance in transaction.cluster().instances_of(job) {
-        if let Some(node) = transaction.cluster().instance(instance).node()
-            && transaction.free(instance).is_ok()
-        {
-            touched.push(node);
-        }
+        // One that does not run is freed already.
+        let _ = transaction.free(instance);
     }
-    touched.sort_unstable();
-    touched.dedup();
+    let freed = transaction.log().len();
     let mut mover = Mover::new(transaction, rules);
-    for node in touched {
+    for at in 0..freed {
+        let node = mover.transaction.log()[at].node();
         let held = mover.transaction.cluster().node(node);
         if !held.schedulable() {
             continue;
@@ -108,8 +104,9 @@ fn after_event(mover: &mut Mover<'_, '_>, rules: &Rules) {
     match rules.variant {
         Variant::Invariant => compact_dirty(mover),
         Variant::Paper => {
-            for pool in mover.transaction.state_mut().take_dirty() {
+            while let Some(pool) = mover.transaction.state_mut().take_dirty() {
                 paper::compact(mover, pool);
+                mover.transaction.state_mut().clear_dirty(pool);
             }
         }
     }
@@ -117,12 +114,18 @@ fn after_event(mover: &mut Mover<'_, '_>, rules: &Rules) {
 
 /// Compacts all pools that changed since they were last compact.
 fn compact_dirty(mover: &mut Mover<'_, '_>) {
-    for pool in mover.transaction.state_mut().take_dirty() {
-        let compacted = compact(mover, pool);
-        // Its own moves mark it again; only a pool that has something left stays marked.
-        mover.transaction.state_mut().clear_dirty(pool);
-        if !compacted {
-            mover.transaction.state_mut().mark_dirty(pool);
+    let mut unfinished = Vec::new();
+    while let Some(pool) = mover.transaction.state_mut().take_dirty() {
+        if mover.transaction.state().pool(pool).is_compact() {
+            continue;
         }
+        if !compact(mover, pool) {
+            unfinished.push(pool);
+        }
+        // Its own moves have marked it again.
+        mover.transaction.state_mut().clear_dirty(pool);
+    }
+    for pool in unfinished {
+        mover.transaction.state_mut().mark_dirty(pool);
     }
 }

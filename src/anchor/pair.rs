@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::shape::{Kind, Outside, Shape};
+use super::shape::{Kind, NARROWEST_SLOT, Outside, Shape};
 use crate::cluster::{Composition, MAX_GPUS, PerSize};
 
 /// How bad a pair of nodes is: nodes outside Σ, those of them whose slots overflow (which no later event can fill up),
@@ -31,9 +31,6 @@ pub(super) struct PairPlan {
 pub(super) struct PairPlans {
     known: FxHashMap<(u8, Composition, Composition), Arc<[PairPlan]>>,
 }
-
-/// The narrowest slot: room below this is of no use to any anchor.
-pub(super) const NARROWEST_SLOT: u8 = 2;
 
 impl PairPlans {
     /// The ways to make a pair of nodes of `capacity` better than it is, best first: least bad afterwards, then fewest

@@ -49,12 +49,70 @@ pub struct Shape {
     pub vacancy: u8,
     /// Its 1-GPU instances.
     pub ones: u8,
+    /// GPUs held.
+    pub busy: u8,
+    /// Its number among the sets that a pool sorts its nodes into; see [`Shape::class_of`].
+    class: u8,
+    /// What pools count: see [`Counted`].
+    counted: u8,
 }
+
+/// What a pool counts of its nodes, as bits.
+pub(super) struct Counted;
+
+impl Counted {
+    /// Some GPUs are busy, but not all.
+    pub(super) const PARTIAL: u8 = 1;
+    /// Outside Σ.
+    pub(super) const OUTSIDE: u8 = 2;
+    /// Slotted, in Σ, with unprofiled room for a slot.
+    pub(super) const WITH_ROOM: u8 = 4;
+    /// A pool node with a free GPU.
+    pub(super) const PARTIAL_POOL: u8 = 8;
+    /// Slotted, in Σ, with a vacancy that no filler holds.
+    pub(super) const OPEN: u8 = 16;
+}
+
+/// The narrowest slot: room below this is of no use to any anchor.
+pub(super) const NARROWEST_SLOT: u8 = 2;
+
+/// How many classes there are: empty, pool nodes by 1..=16 instances, slotted ones by room 0..=16, outside.
+pub(super) const N_CLASSES: usize = 35;
 
 impl Shape {
     /// The shape of a composition on a node of `capacity`, which must be able to hold it.
     pub fn of(capacity: u8, composition: Composition) -> Self {
         SHAPES[usize::from(capacity)][usize::from(composition.number())]
+    }
+
+    /// The class of nodes of this kind with this number of 1-GPU instances (pool nodes) or this room (slotted ones).
+    pub(super) const fn class_of(kind: Kind, amount: u8) -> u8 {
+        match kind {
+            Kind::Empty => 0,
+            Kind::Pool => amount,
+            Kind::Slotted => 17 + amount,
+            Kind::Outside(_) => 34,
+        }
+    }
+
+    /// All shapes of a capacity, by composition number.
+    pub(super) fn table(capacity: u8) -> &'static [Shape] {
+        &SHAPES[usize::from(capacity)]
+    }
+
+    /// Whether it has one of the counted properties.
+    pub(super) const fn is(self, counted: u8) -> bool {
+        self.counted & counted != 0
+    }
+
+    /// Whether two shapes are the same to all counters.
+    pub(super) const fn counts_like(self, other: Self) -> bool {
+        self.counted == other.counted
+    }
+
+    /// Its own class.
+    pub(super) const fn class(self) -> u8 {
+        self.class
     }
 
     /// True if Σ allows it.
@@ -101,7 +159,18 @@ fn classify(capacity: u8, composition: Composition) -> Shape {
     } else {
         Kind::Empty
     };
-    Shape { kind, widths, room: capacity.saturating_sub(widths), vacancy, ones }
+    let room = capacity.saturating_sub(widths);
+    let class = Shape::class_of(kind, if kind == Kind::Pool { ones } else { room });
+    let busy = composition.busy();
+    let properties = [
+        (Counted::PARTIAL, busy > 0 && busy < capacity),
+        (Counted::OUTSIDE, matches!(kind, Kind::Outside(_))),
+        (Counted::WITH_ROOM, kind == Kind::Slotted && room >= NARROWEST_SLOT),
+        (Counted::PARTIAL_POOL, kind == Kind::Pool && ones < capacity),
+        (Counted::OPEN, kind == Kind::Slotted && ones < vacancy),
+    ];
+    let counted = properties.iter().filter(|(_, holds)| *holds).map(|(bit, _)| bit).sum();
+    Shape { kind, widths, room, vacancy, ones, busy, class, counted }
 }
 
 #[cfg(test)]

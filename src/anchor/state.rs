@@ -1,9 +1,13 @@
 //! The state that decisions read and change: the cluster, with every index that keeps a decision from scanning it.
 
+use std::sync::Arc;
+
 use super::pair::PairPlans;
 use super::pool_state::PoolState;
+use super::transaction::Journal;
 use crate::cluster::{
-    Cluster, DomainId, Edit, EditError, JobId, MAX_GPUS, NodeId, PoolId, RackId, Request, TooManyNames,
+    Cluster, DomainId, Edit, EditError, JobId, NodeId, NodeSet, PerSize, PoolId, RackId, Request, RequestId,
+    TooManyNames,
 };
 
 /// A cluster and its indexes. Jobs may be registered in the cluster; what it holds changes only through
@@ -21,6 +25,9 @@ pub struct State {
     dirty: Vec<PoolId>,
     is_dirty: Vec<bool>,
     pub(super) pair_plans: PairPlans,
+    pub(super) journal: Journal,
+    /// The pools that admit each request, once asked for.
+    admitting: Vec<Option<Arc<[PoolId]>>>,
 }
 
 impl State {
@@ -54,13 +61,15 @@ impl State {
             dirty: (0..cluster.pools().len() as u32).map(PoolId).collect(),
             is_dirty: vec![true; cluster.pools().len()],
             pair_plans: PairPlans::default(),
+            journal: Journal::default(),
+            admitting: Vec::new(),
             cluster,
         };
         for id in state.cluster.node_ids() {
             let node = state.cluster.node(id);
             let pool = &mut state.pools[node.pool().index()];
             pool.enter(state.positions[id.index()], node.composition(), node.schedulable());
-            for gpus in 1..=MAX_GPUS as u8 {
+            for gpus in 1..=node.capacity() {
                 pool.fragmentation_mut().add(gpus, u64::from(node.composition().count(gpus)));
             }
         }
@@ -157,14 +166,46 @@ impl State {
         self.cluster.add_job(name, request, instances, migratable)
     }
 
-    /// Takes the pools that changed since this was last asked, ascending; all of them at first.
-    pub(super) fn take_dirty(&mut self) -> Vec<PoolId> {
-        let mut dirty = std::mem::take(&mut self.dirty);
-        dirty.sort_unstable();
-        for pool in &dirty {
-            self.is_dirty[pool.index()] = false;
+    /// Keeps the nodes sorted by free GPUs from now on, for policies that choose by them. O(nodes) at first.
+    pub fn index_free_gpus(&mut self) {
+        for pool in &mut self.pools {
+            if pool.with_free(0).is_some() {
+                continue;
+            }
+            let mut sets: PerSize<NodeSet> = std::array::from_fn(|_| NodeSet::new(pool.nodes().len() as u32));
+            for (position, &id) in pool.nodes().iter().enumerate() {
+                let node = self.cluster.node(id);
+                if node.schedulable() {
+                    sets[usize::from(node.free_gpus())].insert(position as u32);
+                }
+            }
+            pool.index_free(sets);
         }
-        dirty
+    }
+
+    /// Takes the lowest pool that changed since it was last compacted; all pools at first.
+    pub(super) fn take_dirty(&mut self) -> Option<PoolId> {
+        let (at, &pool) = self.dirty.iter().enumerate().min_by_key(|(_, pool)| **pool)?;
+        self.dirty.swap_remove(at);
+        self.is_dirty[pool.index()] = false;
+        Some(pool)
+    }
+
+    /// The pools whose nodes are large enough for a request and of a model that it allows, by capacity, then number.
+    pub(super) fn pools_admitting(&mut self, id: RequestId) -> Arc<[PoolId]> {
+        if self.admitting.len() <= id.index() {
+            self.admitting.resize(id.index() + 1, None);
+        }
+        let cluster = &self.cluster;
+        let pools = self.admitting[id.index()].get_or_insert_with(|| {
+            let request = cluster.request(id);
+            let fits =
+                |pool: &PoolId| cluster.pool(*pool).capacity >= request.gpus && cluster.pool_admits(*pool, request);
+            let mut pools: Vec<PoolId> = (0..cluster.pools().len() as u32).map(PoolId).filter(fits).collect();
+            pools.sort_by_key(|pool| cluster.pool(*pool).capacity);
+            pools.into()
+        });
+        Arc::clone(pools)
     }
 
     /// Says that a pool is not yet as compact as it can be.

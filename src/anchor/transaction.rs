@@ -24,17 +24,63 @@ pub struct Migration {
 #[derive(Clone, Copy, Debug)]
 pub struct Checkpoint {
     log: usize,
-    moved: usize,
+    freed: usize,
+}
+
+/// What a transaction keeps; the state owns it between transactions, so that none allocates.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Journal {
+    log: Vec<Edit>,
+    origins: Origins,
+}
+
+/// Instances that ran when the transaction began and were freed since, in that order, and where each was. Most events
+/// have a few, which are looked through; the first repair of a large cluster has very many, which are hashed.
+#[derive(Clone, Debug, Default)]
+struct Origins {
+    list: Vec<(InstanceId, NodeId)>,
+    /// All of the list, once it is long.
+    index: FxHashMap<InstanceId, NodeId>,
+}
+
+impl Origins {
+    const LONG: usize = 16;
+
+    fn get(&self, instance: InstanceId) -> Option<NodeId> {
+        if self.list.len() <= Self::LONG {
+            return self.list.iter().find(|(other, _)| *other == instance).map(|&(_, node)| node);
+        }
+        self.index.get(&instance).copied()
+    }
+
+    fn push(&mut self, instance: InstanceId, node: NodeId) {
+        self.list.push((instance, node));
+        if self.list.len() == Self::LONG + 1 {
+            self.index.extend(self.list.iter().copied());
+        } else if self.list.len() > Self::LONG {
+            self.index.insert(instance, node);
+        }
+    }
+
+    fn truncate(&mut self, len: usize) {
+        if self.list.len() > Self::LONG {
+            if len <= Self::LONG {
+                self.index.clear();
+            } else {
+                for (instance, _) in &self.list[len..] {
+                    self.index.remove(instance);
+                }
+            }
+        }
+        self.list.truncate(len);
+    }
 }
 
 /// An open decision on a state.
 #[derive(Debug)]
 pub struct Transaction<'s> {
     state: &'s mut State,
-    log: Vec<Edit>,
-    /// Instances that ran when the transaction began and were freed since, with where they were; first one first.
-    origins: FxHashMap<InstanceId, NodeId>,
-    moved: Vec<InstanceId>,
+    journal: Journal,
     /// The job that this decision starts: its instances have no origin.
     starting: Option<JobId>,
 }
@@ -42,7 +88,8 @@ pub struct Transaction<'s> {
 impl State {
     /// Opens a decision.
     pub fn begin(&mut self) -> Transaction<'_> {
-        Transaction { state: self, log: Vec::new(), origins: FxHashMap::default(), moved: Vec::new(), starting: None }
+        let journal = std::mem::take(&mut self.journal);
+        Transaction { state: self, journal, starting: None }
     }
 }
 
@@ -64,7 +111,7 @@ impl Transaction<'_> {
 
     /// The edits so far, in order.
     pub fn log(&self) -> &[Edit] {
-        &self.log
+        &self.journal.log
     }
 
     /// Says which job this decision starts, and gives its instances their numbers, which a rollback does not undo.
@@ -107,57 +154,55 @@ impl Transaction<'_> {
 
     /// The point to go back to.
     pub fn checkpoint(&self) -> Checkpoint {
-        Checkpoint { log: self.log.len(), moved: self.moved.len() }
+        Checkpoint { log: self.journal.log.len(), freed: self.journal.origins.list.len() }
     }
 
     /// Takes back everything since the checkpoint. Cannot fail.
     pub fn rollback(&mut self, to: Checkpoint) {
-        while self.log.len() > to.log {
-            if let Some(edit) = self.log.pop() {
+        while self.journal.log.len() > to.log {
+            if let Some(edit) = self.journal.log.pop() {
                 self.state.undo(edit);
             }
         }
-        for instance in self.moved.drain(to.moved..) {
-            self.origins.remove(&instance);
-        }
+        self.journal.origins.truncate(to.freed);
     }
 
     /// The number of instances that ran when the transaction began and were freed since.
     pub fn n_freed(&self) -> usize {
-        self.moved.len()
+        self.journal.origins.list.len()
     }
 
     /// Whether moving this instance would add to [`Transaction::n_freed`].
     pub fn counts_as_move(&self, instance: InstanceId) -> bool {
-        self.starting != Some(self.cluster().instance(instance).job()) && !self.origins.contains_key(&instance)
+        self.starting != Some(self.cluster().instance(instance).job()) && self.journal.origins.get(instance).is_none()
     }
 
     /// Where an instance was when the transaction began, if it was freed since.
     pub fn origin(&self, instance: InstanceId) -> Option<NodeId> {
-        self.origins.get(&instance).copied()
+        self.journal.origins.get(instance)
     }
 
     /// The number of instances that ran at the start, were freed since, and run on another node now.
     pub fn n_migrations(&self) -> usize {
-        self.moved.iter().filter(|&&instance| self.migration(instance).is_some()).count()
+        self.journal.origins.list.iter().filter(|&&(instance, from)| self.migration(instance, from).is_some()).count()
     }
 
     /// The net migrations so far, by job and instance.
     pub fn migrations(&self) -> Vec<Migration> {
-        let mut migrations: Vec<Migration> = self.moved.iter().filter_map(|&i| self.migration(i)).collect();
+        let mut migrations: Vec<Migration> =
+            self.journal.origins.list.iter().filter_map(|&(instance, from)| self.migration(instance, from)).collect();
         migrations.sort_unstable();
         migrations
     }
 
-    /// Keeps everything. Returns the edits, in order.
-    pub fn commit(mut self) -> Vec<Edit> {
-        self.moved.clear();
-        std::mem::take(&mut self.log)
+    /// Keeps everything.
+    pub fn commit(mut self) {
+        // What is no longer in the log is not taken back.
+        self.journal.log.clear();
     }
 
-    fn migration(&self, instance: InstanceId) -> Option<Migration> {
+    fn migration(&self, instance: InstanceId, from: NodeId) -> Option<Migration> {
         let held = self.cluster().instance(instance);
-        let from = *self.origins.get(&instance)?;
         let to = held.node()?;
         (to != from).then_some(Migration { job: held.job(), instance, from, to, gpus: held.gpus() })
     }
@@ -167,16 +212,16 @@ impl Transaction<'_> {
         if let Edit::Free { instance, node, .. } = edit
             && self.counts_as_move(instance)
         {
-            self.origins.insert(instance, node);
-            self.moved.push(instance);
+            self.journal.origins.push(instance, node);
         }
-        self.log.push(edit);
+        self.journal.log.push(edit);
         Ok(())
     }
 }
 
 impl Drop for Transaction<'_> {
     fn drop(&mut self) {
-        self.rollback(Checkpoint { log: 0, moved: 0 });
+        self.rollback(Checkpoint { log: 0, freed: 0 });
+        self.state.journal = std::mem::take(&mut self.journal);
     }
 }

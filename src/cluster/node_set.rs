@@ -7,14 +7,27 @@
 pub struct NodeSet {
     bound: u32,
     len: u32,
-    /// Lowest level first; the last has one word.
-    levels: Vec<Box<[u64]>>,
+    /// All levels one after another, lowest first; the last has one word.
+    words: Vec<u64>,
+    /// Where each level starts in `words`; 2^32 numbers take six.
+    starts: [u32; 6],
+    n_levels: u32,
 }
 
 impl NodeSet {
     /// An empty set of numbers below `bound`.
-    pub const fn new(bound: u32) -> Self {
-        Self { bound, len: 0, levels: Vec::new() }
+    pub fn new(bound: u32) -> Self {
+        let mut set = Self { bound, ..Self::default() };
+        let (mut start, mut words) = (0, bound);
+        loop {
+            words = words.div_ceil(64);
+            set.starts[set.n_levels as usize] = start;
+            set.n_levels += 1;
+            start += words;
+            if words <= 1 {
+                return set;
+            }
+        }
     }
 
     /// The number of members.
@@ -30,20 +43,35 @@ impl NodeSet {
     /// Adds a member that was not in it.
     pub fn insert(&mut self, member: u32) {
         debug_assert!(member < self.bound && !self.contains(member));
-        if self.levels.is_empty() {
-            let mut words = self.bound;
-            loop {
-                words = words.div_ceil(64);
-                self.levels.push(vec![0; words as usize].into_boxed_slice());
-                if words <= 1 {
-                    break;
-                }
-            }
+        if self.words.is_empty() {
+            let top = self.starts[self.n_levels as usize - 1];
+            self.words = vec![0; top as usize + 1];
         }
         self.len += 1;
-        let mut at = member as usize;
-        for level in &mut self.levels {
-            let word = &mut level[at / 64];
+        // Mostly the lowest word has other members, and nothing above changes.
+        let word = &mut self.words[member as usize / 64];
+        let was = *word;
+        *word |= 1 << (member % 64);
+        if was == 0 {
+            self.raise(member / 64);
+        }
+    }
+
+    /// Removes a member that was in it.
+    pub fn remove(&mut self, member: u32) {
+        debug_assert!(self.contains(member));
+        self.len -= 1;
+        let word = &mut self.words[member as usize / 64];
+        *word &= !(1 << (member % 64));
+        if *word == 0 {
+            self.lower(member / 64);
+        }
+    }
+
+    /// Says in the levels above the lowest that word `at` has a member now.
+    fn raise(&mut self, mut at: u32) {
+        for &start in &self.starts[1..self.n_levels as usize] {
+            let word = &mut self.words[(start + at / 64) as usize];
             let was = *word;
             *word |= 1 << (at % 64);
             if was != 0 {
@@ -53,13 +81,10 @@ impl NodeSet {
         }
     }
 
-    /// Removes a member that was in it.
-    pub fn remove(&mut self, member: u32) {
-        debug_assert!(self.contains(member));
-        self.len -= 1;
-        let mut at = member as usize;
-        for level in &mut self.levels {
-            let word = &mut level[at / 64];
+    /// Says in the levels above the lowest that word `at` has no member any more.
+    fn lower(&mut self, mut at: u32) {
+        for &start in &self.starts[1..self.n_levels as usize] {
+            let word = &mut self.words[(start + at / 64) as usize];
             *word &= !(1 << (at % 64));
             if *word != 0 {
                 break;
@@ -70,7 +95,7 @@ impl NodeSet {
 
     /// Whether it is a member.
     pub fn contains(&self, member: u32) -> bool {
-        self.levels.first().is_some_and(|level| level[member as usize / 64] >> (member % 64) & 1 == 1)
+        member < self.bound && self.words.get(member as usize / 64).is_some_and(|word| word >> (member % 64) & 1 == 1)
     }
 
     /// The lowest member.
@@ -80,18 +105,24 @@ impl NodeSet {
 
     /// The lowest member that is at least `from`.
     pub fn next(&self, from: u32) -> Option<u32> {
-        if self.len == 0 {
+        if self.len == 0 || from >= self.bound {
             return None;
         }
-        let mut at = from as usize;
-        for (height, level) in self.levels.iter().enumerate() {
-            let word = level.get(at / 64)? >> (at % 64);
+        let n_levels = self.n_levels as usize;
+        let mut at = from;
+        for level in 0..n_levels {
+            let end = if level + 1 < n_levels { self.starts[level + 1] } else { self.words.len() as u32 };
+            let index = self.starts[level] + at / 64;
+            if index >= end {
+                return None;
+            }
+            let word = self.words[index as usize] >> (at % 64);
             if word != 0 {
-                let mut found = at + word.trailing_zeros() as usize;
-                for below in self.levels[..height].iter().rev() {
-                    found = found * 64 + below[found].trailing_zeros() as usize;
+                let mut found = at + word.trailing_zeros();
+                for &start in self.starts[..level].iter().rev() {
+                    found = found * 64 + self.words[(start + found) as usize].trailing_zeros();
                 }
-                return Some(found as u32);
+                return Some(found);
             }
             at = at / 64 + 1;
         }

@@ -1,1 +1,26 @@
-//! (in work)
+//! How good is it: candidates in, rows of integers out, the same on every backend.
+
+pub mod abi;
+pub mod measure;
+pub mod synthetic;
+pub mod twin;
+
+mod backend;
+mod batch;
+mod census;
+mod cpu;
+mod kernels;
+mod query;
+mod rank;
+mod reason;
+mod state;
+
+pub use backend::{Backend, Choice, DeviceInfo, EvalError, devices, open};
+pub use batch::{Batch, BatchRows, MAX_TOUCHES, Scores};
+pub use census::{Census, PoolCensus};
+pub use cpu::Cpu;
+pub use kernels::Kernel;
+pub use query::{DemandClass, NodeOrder, NodeQuery};
+pub use rank::{RankKey, delta_sif_nodes};
+pub use reason::Reason;
+pub use state::{MAX_NODES, State};

@@ -1,30 +1,54 @@
-//! stub
+//! How fragmented a cluster is, and how much of that no scheduler could avoid (COMPASS-ABS, arXiv 2606.09200, section 2).
+//!
+//! A node is empty, partial or full ([`node_kind`]). Φ* ([`PhiStar`]) is the least number of partial nodes over all
+//! packings of what runs; what a cluster has beyond that is avoidable ([`Fragmentation::n_sif`]). All of it is exact:
+//! no floating point number takes part in an answer.
+//!
+//! How Φ* is found, from the cheap to the dear, each with its proof at the top of its file:
+//!
+//! | file | argument |
+//! | --- | --- |
+//! | `wcc.rs` | with fillers for all slots, a closed form |
+//! | `reduce.rs` | instances of complementary sizes share a node in some optimal packing |
+//! | `simplex.rs` | a dual vector of the linear relaxation over node patterns bounds every demand of its sizes |
+//! | `search.rs` | the few instances that rounding the relaxation leaves are packed by an exhaustive search |
+//! | `program.rs`, `group.rs` | branch and bound, where rounding does not meet the bound |
+
+mod group;
+mod phi_star;
+mod pool;
+mod program;
+mod reduce;
+mod search;
+mod simplex;
+mod solver;
+#[cfg(test)]
+mod tests;
+mod totals;
+mod wcc;
+
+pub use phi_star::{DemandError, MAX_COUNT, Method, PhiStar, Solution, phi_star};
+pub use pool::PoolFragmentation;
+pub use totals::{Fragmentation, NodeCounts, NodeKind, delta_n_sif, node_kind};
+pub use wcc::{Wcc, wcc};
+
 use crate::workload::Demand;
-/// Stub.
-#[derive(Clone, Debug)]
-pub struct PoolFragmentation {
-    capacity: u8,
-    demand: Demand,
+use reduce::Counts;
+
+/// What a packing is to have the fewest of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Objective {
+    /// Partial bins.
+    Partial,
+    /// Bins.
+    Bins,
 }
-impl PoolFragmentation {
-    /// Stub.
-    pub fn new(capacity: u8) -> Self {
-        Self { capacity, demand: Demand::new() }
+
+/// The counts of a demand by size.
+fn counts(demand: &Demand) -> Counts {
+    let mut counts = Counts::default();
+    for (gpus, n) in demand.sizes() {
+        counts[usize::from(gpus)] = n;
     }
-    /// Stub.
-    pub fn add(&mut self, gpus: u8, n: u64) {
-        self.demand.add(gpus, n)
-    }
-    /// Stub.
-    pub fn remove(&mut self, gpus: u8, n: u64) {
-        self.demand.remove(gpus, n)
-    }
-    /// Stub.
-    pub fn demand(&self) -> &Demand {
-        &self.demand
-    }
-    /// Stub.
-    pub fn phi_star(&mut self) -> u64 {
-        u64::from(self.capacity > 0 && self.demand.gpus() % u64::from(self.capacity) != 0)
-    }
+    counts
 }

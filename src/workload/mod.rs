@@ -2,6 +2,9 @@
 
 mod demand;
 mod queue;
+pub mod synthetic;
+mod trace;
 
 pub use demand::Demand;
 pub use queue::{Queue, QueueEntry};
+pub use trace::{TraceEvent, TraceJob, natural, replay, trace_to_queue};

@@ -1,0 +1,200 @@
+//! Where batches are evaluated. Every backend gives the same bits; which one answers is a matter of speed.
+
+use super::abi::NodeEdit;
+use super::batch::{Batch, Scores};
+use super::census::Census;
+use super::cpu::Cpu;
+use super::query::NodeQuery;
+use crate::cluster::Cluster;
+
+/// A place where the nodes of one cluster are resident and batches are evaluated on them.
+pub trait Backend: Send {
+    /// Its name, as in `--backend`.
+    fn name(&self) -> &'static str;
+
+    /// Makes the nodes of a cluster resident, in place of what was.
+    ///
+    /// # Errors
+    /// If there are too many nodes, or the device fails.
+    fn load(&mut self, cluster: &Cluster) -> Result<(), EvalError>;
+
+    /// Replaces the rows of nodes that the host has edited. The model and the topology of a cluster do not change.
+    ///
+    /// # Errors
+    /// If a node is not there (nothing has changed then), or the device fails.
+    fn apply(&mut self, edits: &[NodeEdit]) -> Result<(), EvalError>;
+
+    /// Scores a batch, and finds the best candidate of each of its jobs. All of `out` is written.
+    ///
+    /// # Errors
+    /// If the batch is about another cluster, or the device fails.
+    fn evaluate(&mut self, batch: &Batch, out: &mut Scores) -> Result<(), EvalError>;
+
+    /// The best nodes for each class of demand: `query.k()` numbers a class, padded with `NONE`.
+    ///
+    /// # Errors
+    /// If the query is about another cluster, or the device fails.
+    fn rank_nodes(&mut self, query: &NodeQuery, out: &mut Vec<u32>) -> Result<(), EvalError>;
+
+    /// Counts the nodes.
+    ///
+    /// # Errors
+    /// If the device fails.
+    fn census(&mut self, out: &mut Census) -> Result<(), EvalError>;
+}
+
+/// What is wanted of `--backend`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Choice {
+    /// The best that is there.
+    #[default]
+    Auto,
+    /// This machine's processor.
+    Cpu,
+    /// A GPU through WebGPU.
+    Wgpu,
+    /// A GPU through CUDA.
+    Cuda,
+}
+
+impl Choice {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Auto, Self::Cpu, Self::Wgpu, Self::Cuda];
+
+    /// The word on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Cpu => "cpu",
+            Self::Wgpu => "wgpu",
+            Self::Cuda => "cuda",
+        }
+    }
+}
+
+/// Why something was not evaluated.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EvalError {
+    /// A backend that cannot be used here.
+    #[error("backend {backend} is not available: {why}")]
+    Absent {
+        /// Which.
+        backend: &'static str,
+        /// In words.
+        why: String,
+    },
+    /// The device failed.
+    #[error("device error: {0}")]
+    Device(String),
+    /// The worker threads could not be started.
+    #[error("cannot start {0} threads: {1}")]
+    Threads(usize, String),
+    /// More than 32-bit rows can hold.
+    #[error("{found} {what}, expected at most {most}")]
+    TooLarge {
+        /// Of what there are too many.
+        what: &'static str,
+        /// How many there are.
+        found: usize,
+        /// How many there may be.
+        most: usize,
+    },
+    /// A batch or query for another cluster than the one that is loaded.
+    #[error("the batch is about {found} {what}, loaded are {loaded}")]
+    OtherCluster {
+        /// What was counted.
+        what: &'static str,
+        /// What the batch counts.
+        found: usize,
+        /// What the loaded cluster counts.
+        loaded: usize,
+    },
+    /// An edit of a node that is not there.
+    #[error("an edit of node {0}, loaded are {1} nodes")]
+    UnknownNode(u32, usize),
+    /// Rows that contradict each other.
+    #[error("{0} of a batch are not as they must be")]
+    Malformed(&'static str),
+}
+
+impl EvalError {
+    pub(super) fn check_size(what: &'static str, found: usize, most: usize) -> Result<(), Self> {
+        if found <= most { Ok(()) } else { Err(Self::TooLarge { what, found, most }) }
+    }
+
+    pub(super) fn check_batch(batch: &Batch, nodes: usize) -> Result<(), Self> {
+        Self::check_loaded("nodes", batch.nodes(), nodes)
+    }
+
+    pub(super) fn check_query(query: &NodeQuery, pools: usize) -> Result<(), Self> {
+        Self::check_loaded("pools", query.pools(), pools)
+    }
+
+    pub(super) fn check_edits(edits: &[NodeEdit], nodes: usize) -> Result<(), Self> {
+        match edits.iter().find(|edit| edit.node as usize >= nodes) {
+            None => Ok(()),
+            Some(edit) => Err(Self::UnknownNode(edit.node, nodes)),
+        }
+    }
+
+    fn check_loaded(what: &'static str, found: usize, loaded: usize) -> Result<(), Self> {
+        if found == loaded { Ok(()) } else { Err(Self::OtherCluster { what, found, loaded }) }
+    }
+}
+
+/// Opens a backend. The only place that names the concrete ones. `threads` is for the cpu: 0 is one a core.
+///
+/// # Errors
+/// If the wanted one is not there; `Auto` always finds one.
+pub fn open(choice: Choice, threads: usize) -> Result<Box<dyn Backend>, EvalError> {
+    match choice {
+        Choice::Auto | Choice::Cpu => Ok(Box::new(Cpu::new(threads)?)),
+        Choice::Wgpu | Choice::Cuda => Err(EvalError::Absent { backend: choice.name(), why: not_built(choice) }),
+    }
+}
+
+fn not_built(choice: Choice) -> String {
+    format!("this version has no {} backend yet", choice.name())
+}
+
+/// A backend or adapter, and whether it can be used here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceInfo {
+    /// The backend, as in `--backend`.
+    pub backend: &'static str,
+    /// What the device is called.
+    pub name: String,
+    /// Whether it can be used.
+    pub usable: bool,
+    /// Why not; `None` if it can.
+    pub why: Option<String>,
+}
+
+/// Every backend, and whether it can be used here.
+pub fn devices() -> Vec<DeviceInfo> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let cpu = DeviceInfo { backend: "cpu", name: format!("{cores} threads"), usable: true, why: None };
+    let absent = [Choice::Wgpu, Choice::Cuda].map(|choice| DeviceInfo {
+        backend: choice.name(),
+        name: String::new(),
+        usable: false,
+        why: Some(not_built(choice)),
+    });
+    std::iter::once(cpu).chain(absent).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn absence_is_a_value() {
+        assert_eq!(open(Choice::Auto, 1).unwrap().name(), "cpu");
+        assert_eq!(open(Choice::Cpu, 2).unwrap().name(), "cpu");
+        for choice in [Choice::Wgpu, Choice::Cuda] {
+            let Err(error) = open(choice, 1) else { panic!("{} is there", choice.name()) };
+            assert!(error.to_string().contains("this version has no"), "{error}");
+        }
+        assert_eq!(devices().iter().filter(|device| device.usable).count(), 1);
+    }
+}

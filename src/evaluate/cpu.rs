@@ -1,0 +1,141 @@
+//! The processor's backend: the same rows as the twins, as fast as memory allows.
+
+mod nodes;
+mod score;
+
+use rayon::prelude::*;
+
+use super::abi::{NodeEdit, ScoreRow};
+use super::backend::{Backend, EvalError};
+use super::batch::{Batch, Scores};
+use super::census::Census;
+use super::query::NodeQuery;
+use super::rank::best_of;
+use super::state::State;
+use super::twin;
+use crate::cluster::Cluster;
+
+/// Pieces of work a thread: enough that a slow one does not hold up the rest.
+const PIECES: usize = 8;
+
+/// Evaluates on the processor, with a number of threads of its own.
+#[derive(Debug)]
+pub struct Cpu {
+    state: State,
+    threads: usize,
+    /// `None` for one thread: everything then runs on the caller's.
+    pool: Option<rayon::ThreadPool>,
+}
+
+impl Cpu {
+    /// With this many threads; 0 is one a core.
+    ///
+    /// # Errors
+    /// If the threads cannot be started.
+    pub fn new(threads: usize) -> Result<Self, EvalError> {
+        let threads = match threads {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            n => n,
+        };
+        let build = || {
+            let builder = rayon::ThreadPoolBuilder::new().num_threads(threads);
+            let builder = builder.thread_name(|number| format!("evaluate-{number}"));
+            builder.build().map_err(|error| EvalError::Threads(threads, error.to_string()))
+        };
+        let pool = if threads == 1 { None } else { Some(build()?) };
+        Ok(Self { state: State::default(), threads, pool })
+    }
+
+    /// The number of threads.
+    pub fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// The threads, if there are more than the caller's.
+    pub(super) fn pool(&self) -> Option<&rayon::ThreadPool> {
+        self.pool.as_ref()
+    }
+
+    /// Scores a batch into `rows`, one a candidate.
+    pub(super) fn score(&self, batch: &Batch, rows: &mut [ScoreRow]) {
+        let Some(pool) = &self.pool else {
+            return score::score(&self.state, batch, 0, rows);
+        };
+        let pieces = split(batch, self.threads * PIECES, rows);
+        pool.install(|| pieces.into_par_iter().for_each(|(first, rows)| score::score(&self.state, batch, first, rows)));
+    }
+}
+
+impl Backend for Cpu {
+    fn name(&self) -> &'static str {
+        "cpu"
+    }
+
+    fn load(&mut self, cluster: &Cluster) -> Result<(), EvalError> {
+        self.state.load(cluster)
+    }
+
+    fn apply(&mut self, edits: &[NodeEdit]) -> Result<(), EvalError> {
+        EvalError::check_edits(edits, self.state.len())?;
+        // A delta is a handful of rows; there is nothing to be clever about.
+        twin::apply_edits::apply_edits(&mut self.state, edits);
+        Ok(())
+    }
+
+    fn evaluate(&mut self, batch: &Batch, out: &mut Scores) -> Result<(), EvalError> {
+        EvalError::check_batch(batch, self.state.len())?;
+        out.resize(batch);
+        self.score(batch, &mut out.rows);
+        let rows = &out.rows;
+        let best = |(job, best): (usize, &mut u32)| *best = best_of(batch, rows, batch.candidates_of(job));
+        match &self.pool {
+            None => out.best.iter_mut().enumerate().for_each(best),
+            Some(pool) => pool.install(|| out.best.par_iter_mut().enumerate().for_each(best)),
+        }
+        Ok(())
+    }
+
+    fn rank_nodes(&mut self, query: &NodeQuery, out: &mut Vec<u32>) -> Result<(), EvalError> {
+        EvalError::check_query(query, self.state.pools)?;
+        out.resize(query.width(), 0);
+        match &self.pool {
+            None => nodes::rank_nodes(&self.state, query, out),
+            Some(pool) => pool.install(|| nodes::rank_nodes(&self.state, query, out)),
+        }
+        Ok(())
+    }
+
+    fn census(&mut self, out: &mut Census) -> Result<(), EvalError> {
+        match &self.pool {
+            None => twin::census::census(&self.state, out),
+            Some(pool) => pool.install(|| nodes::census(&self.state, out)),
+        }
+        Ok(())
+    }
+}
+
+/// Cuts the rows of a batch into pieces of about as many touches each, with the first candidate of each.
+fn split<'a>(batch: &Batch, pieces: usize, mut rows: &'a mut [ScoreRow]) -> Vec<(usize, &'a mut [ScoreRow])> {
+    let offsets = batch.offsets();
+    // A candidate costs something even without touches.
+    let cost = |candidate: usize| offsets[candidate] as usize + candidate;
+    let target = cost(batch.len()).div_ceil(pieces).max(1);
+    let mut out = Vec::with_capacity(pieces + 1);
+    let mut first = 0;
+    while first < batch.len() {
+        let goal = cost(first) + target;
+        let (mut low, mut high) = (first + 1, batch.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            if cost(middle) < goal {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        let (head, tail) = rows.split_at_mut(low - first);
+        out.push((first, head));
+        (rows, first) = (tail, low);
+    }
+    out
+}

@@ -1,0 +1,62 @@
+//! `rank_nodes` and `census` on the processor: cut into ranges of nodes, and put together in order.
+
+use rayon::prelude::*;
+
+use crate::evaluate::abi::NONE;
+use crate::evaluate::census::Census;
+use crate::evaluate::query::NodeQuery;
+use crate::evaluate::state::State;
+
+/// Nodes a piece of work.
+const PIECE: usize = 16 * 1024;
+
+pub(super) fn rank_nodes(state: &State, query: &NodeQuery, out: &mut [u32]) {
+    if query.k() == 0 {
+        return;
+    }
+    out.par_chunks_mut(query.k()).enumerate().for_each(|(class, slots)| {
+        let ranges = (0..state.len().div_ceil(PIECE)).into_par_iter();
+        let parts: Vec<Vec<u64>> = ranges.map(|piece| best_in(state, query, class, piece)).collect();
+        let mut keys: Vec<u64> = parts.into_iter().flatten().collect();
+        keys.sort_unstable();
+        slots.fill(NONE);
+        slots.iter_mut().zip(keys).for_each(|(slot, key)| *slot = key as u32);
+    });
+}
+
+/// The best `k` keys among the nodes of a piece, unordered; the node's number is the low half of a key.
+fn best_in(state: &State, query: &NodeQuery, class: usize, piece: usize) -> Vec<u64> {
+    let nodes = piece * PIECE..((piece + 1) * PIECE).min(state.len());
+    let k = query.k();
+    let mut best = std::collections::BinaryHeap::with_capacity(k.min(nodes.len()) + 1);
+    for node in nodes {
+        let Some(key) = query.key(class, state, node as u32) else { continue };
+        let key = u64::from(key) << 32 | node as u64;
+        if best.len() < k {
+            best.push(key);
+        } else if best.peek().is_some_and(|&worst| key < worst) {
+            best.pop();
+            best.push(key);
+        }
+    }
+    best.into_vec()
+}
+
+pub(super) fn census(state: &State, out: &mut Census) {
+    let pieces = state.bits.par_chunks(PIECE).zip(state.attributes.par_chunks(PIECE));
+    let total = pieces
+        .map(|(bits, attributes)| {
+            let mut part = Census::default();
+            part.reset(state.pools);
+            bits.iter().zip(attributes).for_each(|(node, attributes)| part.count(node, attributes));
+            part
+        })
+        .reduce_with(|mut a, b| {
+            a.add(&b);
+            a
+        });
+    match total {
+        Some(total) => *out = total,
+        None => out.reset(state.pools),
+    }
+}

@@ -1,0 +1,98 @@
+//! Candidate placement sets, our own format: JSONL, one candidate a line.
+//!
+//! What a candidate names is not looked up here: an unknown job or node, or a bad index, is a reason why the candidate
+//! is infeasible and not a fault of the file.
+
+use std::io::BufRead;
+
+use serde::Deserialize;
+
+use super::error::FormatError;
+use super::lines::Lines;
+use super::source::Source;
+
+/// One candidate as the file states it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CandidateSpec {
+    /// Its line in the file, from 1.
+    pub line: u64,
+    /// The queued job it is for.
+    pub job: String,
+    /// Its own name.
+    pub candidate: String,
+    /// Where the instances of the job go, one entry each.
+    pub place: Vec<SeatSpec>,
+    /// Running instances that move in the same step.
+    pub migrate: Vec<MoveSpec>,
+}
+
+/// Where one instance goes.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "an object that is an instance")]
+pub struct SeatSpec {
+    /// The node's name.
+    pub node: String,
+    /// Device indices; `None` for the lowest that are free.
+    #[serde(default)]
+    pub gpus: Option<Vec<u64>>,
+}
+
+/// Where one running instance moves.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "an object that is a move")]
+pub struct MoveSpec {
+    /// The running job's name.
+    pub job: String,
+    /// Which of its instances, from 0.
+    pub instance: u64,
+    /// The name of the node that it moves to.
+    pub node: String,
+    /// Device indices; `None` for the lowest that are free.
+    #[serde(default)]
+    pub gpus: Option<Vec<u64>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "an object that is a candidate")]
+struct Line {
+    job: String,
+    candidate: String,
+    place: Vec<SeatSpec>,
+    #[serde(default)]
+    migrate: Option<Vec<MoveSpec>>,
+}
+
+/// Reads candidates from a file, or from standard input for `-`. It may be gzip'd. Blank lines are skipped.
+///
+/// # Errors
+/// If it cannot be read, or a line is malformed.
+pub fn read_candidates(path: &str) -> Result<Vec<CandidateSpec>, FormatError> {
+    let mut source = Source::open(path)?;
+    let name = source.name().to_owned();
+    read_candidates_from(&name, source.reader())
+}
+
+/// Reads candidates; `name` stands in errors.
+///
+/// # Errors
+/// As for [`read_candidates`].
+pub fn read_candidates_from(name: &str, reader: impl BufRead) -> Result<Vec<CandidateSpec>, FormatError> {
+    let mut lines = Lines::new(name, reader);
+    let mut candidates = Vec::new();
+    while let Some((line, text)) = lines.next()? {
+        // A line is read again with its path tracked only where it is bad: tracking allocates for every field.
+        let read = serde_json::from_slice(text).map_err(|error| explain(name, line, text, error))?;
+        let Line { job, candidate, place, migrate } = read;
+        candidates.push(CandidateSpec { line, job, candidate, place, migrate: migrate.unwrap_or_default() });
+    }
+    Ok(candidates)
+}
+
+fn explain(name: &str, line: u64, text: &[u8], error: serde_json::Error) -> FormatError {
+    let mut json = serde_json::Deserializer::from_slice(text);
+    let place = match serde_path_to_error::deserialize::<_, Line>(&mut json) {
+        Err(tracked) if tracked.path().iter().next().is_some() => tracked.path().to_string(),
+        _ => String::new(),
+    };
+    FormatError::json(name, Some(line - 1), &place, error)
+}

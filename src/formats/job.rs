@@ -1,0 +1,130 @@
+//! What running and queued jobs have in common.
+
+use serde::de::{Error, MapAccess, Unexpected};
+
+use crate::cluster::{Cluster, JobId, JobSpec, JobTimes, MAX_AMOUNT, MAX_GPUS, Within};
+
+use super::json::{Flag, Int, ListSeed, Maybe, Path, Text, Texts};
+
+/// The longest time that a file may state in seconds: what every JSON reader keeps exact.
+pub(super) const MAX_SECONDS: u64 = (1 << 53) - 1;
+
+/// The number of fields that [`JobScratch::field`] reads; they come first in the lists of both.
+pub(super) const COMMON_FIELDS: usize = 7;
+
+/// One job as a file states it, in buffers that the next job uses again.
+#[derive(Debug, Default)]
+pub(super) struct JobScratch {
+    pub(super) name: String,
+    pub(super) gpus: u8,
+    cpu_milli: u32,
+    memory_mib: u32,
+    pinned: bool,
+    models: Texts,
+    within: Option<Within>,
+    pub(super) times: JobTimes,
+    word: String,
+}
+
+impl JobScratch {
+    /// Forgets the last job.
+    pub(super) fn clear(&mut self) {
+        self.name.clear();
+        self.models.clear();
+        (self.gpus, self.cpu_milli, self.memory_mib) = (0, 0, 0);
+        (self.pinned, self.within, self.times) = (false, None, JobTimes::default());
+    }
+
+    /// Reads field `0..COMMON_FIELDS`: job, gpus_per_instance, cpu_milli, memory_mib, migratable, models, within.
+    pub(super) fn field<'de, A: MapAccess<'de>>(
+        &mut self,
+        field: usize,
+        map: &mut A,
+        path: &mut Path,
+    ) -> Result<(), A::Error> {
+        match field {
+            0 => map.next_value_seed(Text(&mut self.name))?,
+            1 => self.gpus = map.next_value_seed(Int(0, MAX_GPUS as u64))? as u8,
+            2 => self.cpu_milli = amount(map)?.unwrap_or(0),
+            3 => self.memory_mib = amount(map)?.unwrap_or(0),
+            4 => self.pinned = !map.next_value_seed(Maybe(Flag))?.unwrap_or(true),
+            5 => {
+                self.models.clear();
+                let listed = map.next_value_seed(Maybe(ListSeed(&mut self.models, path)))?;
+                if listed.is_some() && self.models.is_empty() {
+                    return Err(A::Error::custom("found an empty list, expected at least one model, or no list"));
+                }
+            }
+            _ => {
+                self.within = match map.next_value_seed(Maybe(Text(&mut self.word)))?.map(|()| self.word.as_str()) {
+                    None => None,
+                    Some("domain") => Some(Within::Domain),
+                    Some("rack") => Some(Within::Rack),
+                    Some(other) => {
+                        return Err(A::Error::invalid_value(Unexpected::Str(other), &"\"domain\" or \"rack\""));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands the job to `use_it` as the cluster wants it.
+    pub(super) fn with_spec<R>(&self, use_it: impl FnOnce(&JobSpec<'_>) -> R) -> R {
+        let models = self.models.all();
+        use_it(&JobSpec {
+            name: &self.name,
+            gpus: self.gpus,
+            cpu_milli: self.cpu_milli,
+            memory_mib: self.memory_mib,
+            models: &models,
+            within: self.within,
+            pinned: self.pinned,
+            times: self.times,
+        })
+    }
+}
+
+/// Reads milli-cores or MiB.
+pub(super) fn amount<'de, A: MapAccess<'de>>(map: &mut A) -> Result<Option<u32>, A::Error> {
+    Ok(map.next_value_seed(Maybe(Int(0, u64::from(MAX_AMOUNT))))?.map(|n| n as u32))
+}
+
+/// A job's request as both writers put it. Fields that say nothing are left out.
+#[derive(serde::Serialize)]
+pub(super) struct RequestOut<'a> {
+    gpus_per_instance: u8,
+    #[serde(skip_serializing_if = "is_zero")]
+    cpu_milli: u32,
+    #[serde(skip_serializing_if = "is_zero")]
+    memory_mib: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    migratable: Option<bool>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    models: Vec<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    within: Option<&'static str>,
+}
+
+impl<'a> RequestOut<'a> {
+    pub(super) fn of(cluster: &'a Cluster, job: JobId) -> Self {
+        let request = cluster.request_of(job);
+        let models = request.models.iter().flatten().map(|&model| cluster.model_name(model)).collect();
+        Self {
+            gpus_per_instance: request.gpus,
+            cpu_milli: request.cpu_milli,
+            memory_mib: request.memory_mib,
+            migratable: (!cluster.job(job).migratable()).then_some(false),
+            models,
+            within: request.within.map(|within| match within {
+                Within::Domain => "domain",
+                Within::Rack => "rack",
+            }),
+        }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(n: &u32) -> bool {
+    *n == 0
+}
