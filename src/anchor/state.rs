@@ -6,7 +6,7 @@ use super::pair::PairPlans;
 use super::pool_state::PoolState;
 use super::transaction::Journal;
 use crate::cluster::{
-    Cluster, DomainId, Edit, EditError, JobId, MAX_GPUS, NodeId, NodeSet, PerSize, PoolId, RackId, Request, RequestId,
+    Cluster, DomainId, Edit, EditError, JobId, NodeId, NodeSet, PerSize, PoolId, RackId, Request, RequestId,
     TooManyNames,
 };
 
@@ -69,7 +69,7 @@ impl State {
             let node = state.cluster.node(id);
             let pool = &mut state.pools[node.pool().index()];
             pool.enter(state.positions[id.index()], node.composition(), node.schedulable());
-            for gpus in 1..=MAX_GPUS as u8 {
+            for gpus in 1..=node.capacity() {
                 pool.fragmentation_mut().add(gpus, u64::from(node.composition().count(gpus)));
             }
         }

@@ -94,6 +94,9 @@ pub struct CommitLoop<'s> {
 impl<'s> CommitLoop<'s> {
     /// A loop that starts from this state.
     pub fn new(state: &'s mut State, options: PlaceOptions) -> Self {
+        if !matches!(options.policy.method(), Method::Anchor(_)) {
+            state.index_free_gpus();
+        }
         let n_sif = state.n_sif();
         let decision = Decision {
             job: JobId(0),

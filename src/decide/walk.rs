@@ -1,14 +1,9 @@
-//! The nodes that fit, in a policy's order, read off the indexes as they are now.
+//! The nodes that fit, in a policy's order, read off the index by free GPUs as it is now.
 
 use super::need::Need;
 use super::policy::Order;
 use crate::anchor::{PoolState, State};
-use crate::cluster::{NodeId, NodeSet};
-
-/// The schedulable nodes of a pool with exactly so many free GPUs.
-pub(super) fn with_free(pool: &PoolState, gpus: u8) -> Option<&NodeSet> {
-    Some(pool.with_free(gpus))
-}
+use crate::cluster::NodeId;
 
 /// Where a search for the next node of an order stands.
 ///
@@ -62,7 +57,7 @@ impl Walk {
                 let pool = state.pool(id);
                 let start = position_from(pool, self.from);
                 for level in *levels.start()..=(*levels.end()).min(pool.capacity()) {
-                    let Some(set) = with_free(pool, level) else { continue };
+                    let Some(set) = pool.with_free(level) else { continue };
                     let mut at = start;
                     while let Some(position) = set.next(at) {
                         let node = pool.node_at(position);

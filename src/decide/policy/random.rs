@@ -8,7 +8,6 @@
 use crate::anchor::State;
 use crate::cluster::NodeId;
 use crate::decide::need::Need;
-use crate::decide::walk::with_free;
 
 /// The random numbers of one job.
 #[derive(Clone, Debug)]
@@ -83,7 +82,7 @@ fn nth_node(state: &State, need: &Need, mut n: u64) -> Option<NodeId> {
 fn fitting<'a>(state: &'a State, need: &'a Need) -> impl Iterator<Item = NodeId> + 'a {
     let sets = need.pools.iter().flat_map(move |&id| {
         let pool = state.pool(id);
-        (need.gpus..=pool.capacity()).filter_map(move |free| Some((pool, with_free(pool, free)?)))
+        (need.gpus..=pool.capacity()).filter_map(move |free| Some((pool, pool.with_free(free)?)))
     });
     let nodes = sets.flat_map(|(pool, set)| set.iter().map(move |position| pool.node_at(position)));
     nodes.filter(|&node| need.has_cpu_and_memory(state.cluster().node(node)))
