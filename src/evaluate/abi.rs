@@ -396,6 +396,9 @@ mod tests {
         let full = NodeAmounts { cpu: free_amount(i32::MAX as u32 - 1, 0), memory: -30 };
         assert_eq!(full.meets(Need { cpu: i32::MAX, memory: -30 }), (false, true));
         assert_eq!(full.meets(Need { cpu: i32::MAX - 1, memory: -29 }), (true, false));
-        assert_eq!(NodeAmounts { cpu: i32::MAX, memory: i32::MAX }.meets(Need { cpu: i32::MAX, memory: 1 }), (true, true));
+        assert_eq!(
+            NodeAmounts { cpu: i32::MAX, memory: i32::MAX }.meets(Need { cpu: i32::MAX, memory: 1 }),
+            (true, true)
+        );
     }
 }

@@ -76,7 +76,8 @@ mod tests {
     #[test]
     fn the_words_stand_in_the_documented_order() {
         let row = ScoreRow { delta_partial: 1, left: 2, opened: 3, residual: 4, ..Default::default() };
-        let candidate = Candidate { moves: 5, moved_gpus: 6, racks: 7, domains: 8, delta_phi_star: 3, ..Default::default() };
+        let candidate =
+            Candidate { moves: 5, moved_gpus: 6, racks: 7, domains: 8, delta_phi_star: 3, ..Default::default() };
         assert_eq!(RankKey::of(&row, &candidate), Some(RankKey([2, (1 << 31) - 2, 5, 6, 3, 4, 7, 8])));
         assert_eq!(RankKey::of(&ScoreRow { reason: 1, ..row }, &candidate), None);
     }

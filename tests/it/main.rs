@@ -1,1 +1,4 @@
+//! Integration tests, one module a room.
+
+mod evaluate;
 mod layers;

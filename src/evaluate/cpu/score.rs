@@ -13,6 +13,9 @@ use crate::evaluate::state::State;
 /// Touches a block: its buffers stay in the first-level cache.
 const BLOCK: usize = 256;
 
+/// Touches whose nodes are fetched before the first of them is worked on.
+const GROUP: usize = 8;
+
 /// So many packed words add up without a carry from field to field.
 const CHUNK: usize = 31;
 
@@ -23,8 +26,6 @@ const NO_MEMORY: u8 = 4;
 
 /// What the touches of a block add.
 struct Block {
-    /// The hot rows of their nodes.
-    nodes: [[u32; 2]; BLOCK],
     /// See `contribution`.
     after: [u32; BLOCK],
     before: [u32; BLOCK],
@@ -36,8 +37,7 @@ struct Block {
 pub(super) fn score(state: &State, batch: &Batch, first: usize, rows: &mut [ScoreRow]) {
     let offsets = &batch.offsets()[first..=first + rows.len()];
     let given = &batch.given()[first..first + rows.len()];
-    let mut block =
-        Block { nodes: [[0; 2]; BLOCK], after: [0; BLOCK], before: [0; BLOCK], obstacles: [0; BLOCK] };
+    let mut block = Block { after: [0; BLOCK], before: [0; BLOCK], obstacles: [0; BLOCK] };
     let mut sums = Sums::default();
     // The candidates in order: where their touches end, their row, what was known of them.
     let mut open = offsets[1..].iter().zip(rows).zip(given).peekable();
@@ -72,20 +72,22 @@ impl Block {
         let bits: &[[u32; 2]] = bytemuck::cast_slice(&state.bits);
         let words: &[[u32; 4]] = bytemuck::cast_slice(touches);
         let n = words.len();
-        let nodes = &mut self.nodes[..n];
-        let ((quads, rest), (out_quads, out_rest)) = (words.as_chunks::<4>(), nodes.as_chunks_mut::<4>());
-        for (quad, out) in quads.iter().zip(out_quads) {
-            *out = quad.map(|touch| bits[touch[0] as usize]);
-        }
-        for (touch, out) in rest.iter().zip(out_rest) {
-            *out = bits[touch[0] as usize];
-        }
         let mut busy = 0;
-        let (after, before) = (&mut self.after[..n], &mut self.before[..n]);
-        for i in 0..n {
-            let ([_, _, masks, step], [free, state]) = (words[i], nodes[i]);
+        let (groups, rest) = words.as_chunks::<GROUP>();
+        let (after_groups, after_rest) = self.after[..n].as_chunks_mut::<GROUP>();
+        let (before_groups, before_rest) = self.before[..n].as_chunks_mut::<GROUP>();
+        for ((group, after), before) in groups.iter().zip(after_groups).zip(before_groups) {
+            let nodes = group.map(|touch| bits[touch[0] as usize]);
+            for i in 0..GROUP {
+                let ([_, _, masks, step], [free, state]) = (group[i], nodes[i]);
+                busy |= taken_busy(masks, free);
+                (after[i], before[i]) = contribution(step, state);
+            }
+        }
+        for ((&[node, _, masks, step], after), before) in rest.iter().zip(after_rest).zip(before_rest) {
+            let [free, state] = bits[node as usize];
             busy |= taken_busy(masks, free);
-            (after[i], before[i]) = contribution(step, state);
+            (*after, *before) = contribution(step, state);
         }
         let obstructed = busy >> 16 != 0 || batch.needs().len() > 1;
         if obstructed {
@@ -96,8 +98,8 @@ impl Block {
 
     fn find_obstacles(&mut self, state: &State, batch: &Batch, touches: &[Touch]) {
         for (i, touch) in touches.iter().enumerate() {
-            let [_, _, masks, _]: [u32; 4] = bytemuck::cast(*touch);
-            let mut found = if taken_busy(masks, self.nodes[i][0]) >> 16 != 0 { GPU_BUSY } else { 0 };
+            let free = state.bits[touch.node as usize].free;
+            let mut found = if touch.taken & !free & !touch.freed != 0 { GPU_BUSY } else { 0 };
             if touch.need != 0 {
                 let (cpu, memory) = state.amounts[touch.node as usize].meets(batch.needs()[touch.need as usize]);
                 found |= if cpu { 0 } else { NO_CPU } | if memory { 0 } else { NO_MEMORY };
