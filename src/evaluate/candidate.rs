@@ -227,12 +227,11 @@ impl BatchBuilder {
         }
         jobs.sort_unstable();
         jobs.dedup();
-        let to: FxHashMap<InstanceId, NodeId> =
-            set.moves.iter().map(|one| (one.instance, one.to.node)).collect();
+        let to: FxHashMap<InstanceId, NodeId> = set.moves.iter().map(|one| (one.instance, one.to.node)).collect();
         jobs.into_iter().any(|job| {
-            let nodes = cluster.instances_of(job).filter_map(|instance| {
-                to.get(&instance).copied().or_else(|| cluster.instance(instance).node())
-            });
+            let nodes = cluster
+                .instances_of(job)
+                .filter_map(|instance| to.get(&instance).copied().or_else(|| cluster.instance(instance).node()));
             !within(cluster, cluster.request_of(job).within, nodes)
         })
     }

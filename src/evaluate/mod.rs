@@ -1,6 +1,7 @@
 //! How good is it: candidates in, rows of integers out, the same on every backend.
 
 pub mod abi;
+pub mod conformance;
 pub mod measure;
 pub mod synthetic;
 pub mod twin;

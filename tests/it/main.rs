@@ -3,6 +3,7 @@
 
 mod decide;
 mod decide_cases;
+mod evaluate;
 mod formats;
 mod layers;
 mod model_check;
