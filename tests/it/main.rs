@@ -2,7 +2,9 @@
 #![expect(clippy::print_stdout, reason = "tests say what they skipped and how much they covered")]
 
 mod decide;
+mod decide_audit;
 mod decide_cases;
+mod decide_cost;
 mod evaluate;
 mod formats;
 mod layers;
