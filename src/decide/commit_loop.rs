@@ -203,8 +203,12 @@ impl<'s> CommitLoop<'s> {
         let (need, instances) = (self.needs.of(registered.request()), registered.instances());
         let method = self.options.policy.method();
         // Before instances get numbers, which a blocked job would keep: there may be billions of them.
-        match why::why_by_gpus(self.state, need, instances) {
-            Some(Why::Fragmentation) if matches!(method, Method::Anchor(_)) => {}
+        let by_gpus = match method {
+            // What moves instances can mend fragmentation.
+            Method::Anchor(_) => why::lacks_capacity(self.state, need, instances).then_some(Why::Capacity),
+            Method::Ordered(_) | Method::Random => why::why_by_gpus(self.state, need, instances),
+        };
+        match by_gpus {
             Some(why) => return Status::Blocked(why),
             None if need.gpus == 0 && instances > 1 && !why::fits(self.state, need, instances) => {
                 return Status::Blocked(Why::Constraint);
@@ -274,5 +278,7 @@ fn record(decision: &mut Decision, window: &mut Window, transaction: &Transactio
         window.touch(cluster, edit.node());
     }
     decision.in_abs = Some(in_abs);
-    decision.migrations = transaction.migrations();
+    if transaction.n_freed() > 0 {
+        decision.migrations = transaction.migrations();
+    }
 }
