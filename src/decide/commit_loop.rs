@@ -8,6 +8,7 @@ use super::ranking::Window;
 use super::why::{self, Why};
 use crate::anchor::{self, Migration, Rules, Shape, State, Transaction, Trigger, Variant};
 use crate::cluster::{GpuMask, JobId, NodeId};
+use crate::evaluate::{Backend, EvalError};
 use crate::workload::QueueEntry;
 
 /// The settings of a run.
@@ -116,6 +117,21 @@ impl<'s> CommitLoop<'s> {
             n_sif,
             decision,
         }
+    }
+
+    /// The same, with a backend that ranks nodes for the windows. It never shows in a result; should it fail, the loop
+    /// goes on without it (see [`CommitLoop::backend_fault`]).
+    pub fn with_backend(state: &'s mut State, options: PlaceOptions, backend: Box<dyn Backend>) -> Self {
+        let mut commit_loop = Self::new(state, options);
+        if matches!(options.policy.method(), Method::Ordered(_)) {
+            commit_loop.window.rank_on(backend, commit_loop.state);
+        }
+        commit_loop
+    }
+
+    /// Why the backend is no longer used, if it failed.
+    pub fn backend_fault(&self) -> Option<&EvalError> {
+        self.window.fault()
     }
 
     /// The state as the decisions so far left it.

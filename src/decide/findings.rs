@@ -64,7 +64,10 @@ fn closed(cluster: &Cluster) -> Option<String> {
     let closed = || cluster.nodes().iter().filter(|node| !node.schedulable());
     let (nodes, free) = (closed().count() as u64, closed().map(|node| u64::from(node.free_gpus())).sum::<u64>());
     let (is, idle) = (plural(nodes, "node is", "nodes are"), plural(free, "free GPU takes", "free GPUs take"));
-    (nodes > 0).then(|| format!("{nodes} {is} unschedulable; {free} {idle} no new work there."))
+    (nodes > 0).then(|| match free {
+        0 => format!("{nodes} {is} unschedulable."),
+        _ => format!("{nodes} {is} unschedulable: {free} {idle} no new work there."),
+    })
 }
 
 fn broken(cluster: &Cluster) -> Option<String> {

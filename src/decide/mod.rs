@@ -9,6 +9,7 @@ mod findings;
 mod need;
 mod placer;
 pub mod policy;
+mod ranker;
 mod ranking;
 mod region;
 mod walk;

@@ -8,10 +8,12 @@ use rayon::prelude::*;
 
 use super::need::{Need, Needs};
 use super::policy::Order;
+use super::ranker::Ranker;
 use super::region::{RegionRoom, regions};
 use super::walk::Walk;
 use crate::anchor::State;
 use crate::cluster::{Cluster, NodeId, RequestId, Within};
+use crate::evaluate::{Backend, EvalError};
 
 /// Nodes ranked a request.
 const RANKED: usize = 64;
@@ -38,11 +40,28 @@ pub(super) struct Window {
     /// Where in `rankings` each request's is; `NONE` if it was not ranked.
     of_request: Vec<u32>,
     touched: Touched,
+    /// Who ranks nodes, if not the indexes of the state. It knows the nodes as they were before they were touched.
+    ranker: Option<Ranker>,
+    fault: Option<EvalError>,
 }
 
 const NONE: u32 = u32::MAX;
 
 impl Window {
+    /// Lets a backend rank from now on. If it fails, now or later, the indexes rank again, with the same results.
+    pub(super) fn rank_on(&mut self, backend: Box<dyn Backend>, state: &State) {
+        match Ranker::new(backend, state, RANKED) {
+            Ok(ranker) => self.ranker = Some(ranker),
+            Err(error) => self.fault = Some(error),
+        }
+        self.touched.restart(state.cluster());
+    }
+
+    /// Why the backend ranks no longer.
+    pub(super) fn fault(&self) -> Option<&EvalError> {
+        self.fault.as_ref()
+    }
+
     /// Forgets everything: nothing is ranked until the next [`Window::open`].
     pub(super) fn close(&mut self) {
         for request in self.requests.drain(..) {
@@ -69,9 +88,31 @@ impl Window {
                 self.requests.push(request);
             }
         }
-        if !self.requests.is_empty() {
-            self.rankings = rank(state, needs, order, &self.requests, threads);
-            self.touched.restart(state.cluster());
+        if self.requests.is_empty() {
+            return;
+        }
+        // Those of regions stand behind those of nodes, which a backend can work out.
+        self.requests.sort_by_key(|&request| needs.of(request).within.is_some());
+        for (at, request) in self.requests.iter().enumerate() {
+            self.of_request[request.index()] = at as u32;
+        }
+        let n_nodes = self.requests.iter().filter(|&&request| needs.of(request).within.is_none()).count();
+        let by_backend = self.ask_backend(state, order, n_nodes);
+        self.rankings.extend(by_backend.into_iter().map(nodes_ranked));
+        rank(state, needs, order, &self.requests[self.rankings.len()..], threads, &mut self.rankings);
+        self.touched.restart(state.cluster());
+    }
+
+    /// The nodes for the first so many requests, or nothing if there is no backend or none any more.
+    fn ask_backend(&mut self, state: &State, order: Order, n_requests: usize) -> Vec<Vec<NodeId>> {
+        let Some(ranker) = &mut self.ranker else { return Vec::new() };
+        match ranker.rank(state, self.touched.nodes(), order, &self.requests[..n_requests]) {
+            Ok(nodes) => nodes,
+            Err(error) => {
+                self.ranker = None;
+                self.fault = Some(error);
+                Vec::new()
+            }
         }
     }
 
@@ -88,25 +129,30 @@ impl Window {
 
     /// Says that a node changed.
     pub(super) fn touch(&mut self, cluster: &Cluster, node: NodeId) {
-        if !self.rankings.is_empty() {
+        if !self.rankings.is_empty() || self.ranker.is_some() {
             self.touched.add(cluster, node);
         }
     }
 }
 
-/// Ranks for each request. A pure function of the state, so the threads cannot show in what it returns.
+/// Appends the ranking for each request. A pure function of the state, so the threads cannot show in what it returns.
 fn rank(
     state: &State,
     needs: &Needs,
     order: Order,
     requests: &[RequestId],
     threads: Option<&rayon::ThreadPool>,
-) -> Vec<Ranking> {
+    out: &mut Vec<Ranking>,
+) {
     let one = |&request: &RequestId| rank_one(state, needs.of(request), order);
     match threads {
-        Some(threads) => threads.install(|| requests.par_iter().map(one).collect()),
-        None => requests.iter().map(one).collect(),
+        Some(threads) => threads.install(|| out.par_extend(requests.par_iter().map(one))),
+        None => out.extend(requests.iter().map(one)),
     }
+}
+
+fn nodes_ranked(nodes: Vec<NodeId>) -> Ranking {
+    Ranking::Nodes { complete: nodes.len() < RANKED, nodes }
 }
 
 fn rank_one(state: &State, need: &Need, order: Order) -> Ranking {
@@ -115,10 +161,7 @@ fn rank_one(state: &State, need: &Need, order: Order) -> Ranking {
             let rooms = regions(state, within).iter().map(|nodes| RegionRoom::of(state, need, nodes));
             Ranking::Regions(rooms.collect())
         }
-        None => {
-            let nodes = Walk::best(order, state, need, RANKED);
-            Ranking::Nodes { complete: nodes.len() < RANKED, nodes }
-        }
+        None => nodes_ranked(Walk::best(order, state, need, RANKED)),
     }
 }
 

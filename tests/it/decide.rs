@@ -7,6 +7,8 @@ use slotwise::cluster::{
     Cluster, ClusterBuilder, GpuMask, JobId, JobSpec, Node, NodeId, NodeSpec, Request, Seat, UNLIMITED, Within,
 };
 use slotwise::decide::{CommitLoop, Decision, PlaceOptions, Policy, Status, Why, why_blocked};
+use slotwise::evaluate::abi::NodeEdit;
+use slotwise::evaluate::{self, Backend, Batch, Census, Choice, EvalError, NodeQuery, Scores};
 use slotwise::workload::QueueEntry;
 
 const STATIC: [Policy; 4] = [Policy::BestFit, Policy::WorstFit, Policy::FirstFit, Policy::Random];
@@ -424,13 +426,13 @@ proptest! {
             let n_sif = State::new(cluster.clone()).n_sif();
             prop_assert_eq!(n_sif - total, decision.delta_sif_nodes.unwrap_or(0));
             total = n_sif;
-            let changed = cluster.node_ids().filter(|&id| cluster.node(id) != before.node(id));
+            let mut changed = cluster.node_ids().filter(|&id| cluster.node(id) != before.node(id));
             let in_space = |id: NodeId| {
                 let node = cluster.node(id);
                 Shape::of(node.capacity(), node.composition()).in_space()
             };
             if decision.in_abs == Some(true) {
-                prop_assert!(changed.map(in_space).all(|inside| inside));
+                prop_assert!(changed.all(in_space));
             }
         }
     }
@@ -473,9 +475,71 @@ proptest! {
         let options = options(Policy::ALL[at]);
         let (expected, books) = one_by_one(&cluster, &queue, options);
         let (decisions, found) = run(&cluster, &queue, PlaceOptions { window, threads, ..options });
-        prop_assert_eq!(decisions, expected);
+        prop_assert_eq!(&decisions, &expected);
         prop_assert_eq!(found.nodes(), books.nodes());
         found.check_books().unwrap();
+        // A backend that ranks in place of the indexes does not show either.
+        let mut state = State::new(cluster);
+        let backend = evaluate::open(Choice::Cpu, threads).unwrap();
+        let mut commit_loop = CommitLoop::with_backend(&mut state, PlaceOptions { window, threads, ..options }, backend);
+        let mut decisions = Vec::new();
+        commit_loop.run(&queue, &mut |decision| decisions.push(decision.clone()));
+        prop_assert_eq!(commit_loop.backend_fault(), None);
+        prop_assert_eq!(decisions, expected);
+        prop_assert_eq!(state.cluster().nodes(), books.nodes());
+    }
+}
+
+/// A backend that answers a few questions rightly and then fails.
+struct Failing {
+    inside: Box<dyn Backend>,
+    answers: u32,
+}
+
+impl Backend for Failing {
+    fn name(&self) -> &'static str {
+        "failing"
+    }
+
+    fn load(&mut self, cluster: &Cluster) -> Result<(), EvalError> {
+        self.inside.load(cluster)
+    }
+
+    fn apply(&mut self, edits: &[NodeEdit]) -> Result<(), EvalError> {
+        self.inside.apply(edits)
+    }
+
+    fn evaluate(&mut self, batch: &Batch, out: &mut Scores) -> Result<(), EvalError> {
+        self.inside.evaluate(batch, out)
+    }
+
+    fn rank_nodes(&mut self, query: &NodeQuery, out: &mut Vec<u32>) -> Result<(), EvalError> {
+        self.answers = self.answers.checked_sub(1).ok_or_else(|| EvalError::Device("unplugged".to_owned()))?;
+        self.inside.rank_nodes(query, out)
+    }
+
+    fn census(&mut self, out: &mut Census) -> Result<(), EvalError> {
+        self.inside.census(out)
+    }
+}
+
+#[test]
+fn a_backend_that_fails_changes_nothing() {
+    let mut nodes = plain_nodes(100);
+    nodes.iter_mut().enumerate().for_each(|(number, node)| node.cpu = Some(number as u32 % 7));
+    let job = |number: u32| JobPlan { cpu: number % 3 + 1, ..plain_job(1 + (number % 3) as u8, 2) };
+    let steps: Vec<Step> = (0..40).map(|number| Step::Submit(job(number))).collect();
+    let (cluster, queue) = queue(&nodes, &steps);
+    let options = PlaceOptions { window: 10, ..options(Policy::BestFit) };
+    let (expected, _) = run(&cluster, &queue, options);
+    for answers in 0..6 {
+        let mut state = State::new(cluster.clone());
+        let inside = evaluate::open(Choice::Cpu, 1).unwrap();
+        let mut commit_loop = CommitLoop::with_backend(&mut state, options, Box::new(Failing { inside, answers }));
+        let mut decisions = Vec::new();
+        commit_loop.run(&queue, &mut |decision| decisions.push(decision.clone()));
+        assert_eq!(decisions, expected);
+        assert_eq!(commit_loop.backend_fault().is_some(), answers < 4);
     }
 }
 

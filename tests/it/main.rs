@@ -2,8 +2,10 @@
 #![expect(clippy::print_stdout, reason = "tests say what they skipped and how much they covered")]
 
 mod decide;
+mod decide_audit;
 mod decide_cases;
 mod evaluate;
+mod decide_cost;
 mod formats;
 mod layers;
 mod model_check;

@@ -1,0 +1,55 @@
+//! A backend that ranks nodes for the windows of a commit loop.
+
+use super::policy::Order;
+use crate::anchor::State;
+use crate::cluster::{NodeId, RequestId};
+use crate::evaluate::abi::{NONE, NodeEdit};
+use crate::evaluate::{Backend, EvalError, NodeOrder, NodeQuery};
+
+/// A backend on which the nodes of the loop's cluster are resident, as they were when it was last brought up to date.
+pub(super) struct Ranker {
+    backend: Box<dyn Backend>,
+    query: NodeQuery,
+    edits: Vec<NodeEdit>,
+    answers: Vec<u32>,
+}
+
+impl Ranker {
+    /// Loads the cluster; `most` nodes will be ranked a request.
+    pub(super) fn new(mut backend: Box<dyn Backend>, state: &State, most: usize) -> Result<Self, EvalError> {
+        backend.load(state.cluster())?;
+        Ok(Self { backend, query: NodeQuery::new(state.cluster(), most), edits: Vec::new(), answers: Vec::new() })
+    }
+
+    /// Brings these nodes up to date, then ranks for each request: the first nodes of the order, best first.
+    pub(super) fn rank(
+        &mut self,
+        state: &State,
+        changed: &[NodeId],
+        order: Order,
+        requests: &[RequestId],
+    ) -> Result<Vec<Vec<NodeId>>, EvalError> {
+        let cluster = state.cluster();
+        self.edits.clear();
+        self.edits.extend(changed.iter().map(|&node| NodeEdit::of(cluster, node)));
+        self.backend.apply(&self.edits)?;
+        let order = match order {
+            Order::FewestFree => NodeOrder::BestFit,
+            Order::MostFree => NodeOrder::WorstFit,
+            Order::LowestNumber => NodeOrder::FirstFit,
+        };
+        self.query.clear();
+        for &request in requests {
+            self.query.push(cluster, cluster.request(request), order, None, None);
+        }
+        self.backend.rank_nodes(&self.query, &mut self.answers)?;
+        let nodes = |class| self.answers[self.query.slots(class)].iter().take_while(|&&node| node != NONE);
+        Ok((0..requests.len()).map(|class| nodes(class).map(|&node| NodeId(node)).collect()).collect())
+    }
+}
+
+impl std::fmt::Debug for Ranker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ranker").field("backend", &self.backend.name()).finish_non_exhaustive()
+    }
+}
