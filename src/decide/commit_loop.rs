@@ -271,11 +271,15 @@ impl<'s> CommitLoop<'s> {
 /// Reads off an event, before it is committed, what it moved and what it touched.
 fn record(decision: &mut Decision, window: &mut Window, transaction: &Transaction<'_>) {
     let cluster = transaction.cluster();
+    // Mostly no node at all is outside, and no window waits to hear what was touched.
     let mut in_abs = true;
-    for edit in transaction.log() {
-        let node = cluster.node(edit.node());
-        in_abs &= Shape::of(node.capacity(), node.composition()).in_space();
-        window.touch(cluster, edit.node());
+    let all_inside = transaction.state().n_outside() == 0;
+    if !all_inside || window.listens() {
+        for edit in transaction.log() {
+            let node = cluster.node(edit.node());
+            in_abs &= Shape::of(node.capacity(), node.composition()).in_space();
+            window.touch(cluster, edit.node());
+        }
     }
     decision.in_abs = Some(in_abs);
     if transaction.n_freed() > 0 {

@@ -1,1 +1,26 @@
-//! (in work)
+//! From results to bytes: tables for people, JSON for machines. Pure functions; who writes them where is for `cli`.
+
+mod audit;
+mod bench;
+mod decision;
+mod devices;
+mod json;
+mod number;
+mod phi_star;
+mod place;
+mod score;
+mod stress;
+mod table;
+mod verify;
+
+pub use audit::{audit_json, audit_table};
+pub use bench::{BenchRow, bench_table};
+pub use decision::decision_json;
+pub use devices::{devices_json, devices_table};
+pub use json::append_line;
+pub use number::{grouped, percent, rate, seconds};
+pub use phi_star::PhiStarReport;
+pub use place::{PlaceSummary, Tally, Totals};
+pub use score::ScoreRows;
+pub use stress::{Latency, StressReport};
+pub use verify::{CheckRow, verify_table};

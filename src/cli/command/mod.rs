@@ -1,0 +1,42 @@
+//! The commands, one file each.
+
+mod audit;
+mod bench;
+mod devices;
+mod generate;
+mod phi_star;
+mod place;
+mod score;
+mod stress;
+mod verify;
+
+use super::args::{Command, GenerateCommand};
+use super::failure::Failure;
+use super::options::Options;
+use super::output::{Output, Talk};
+
+/// Runs the command.
+///
+/// # Errors
+/// Why it did not end well.
+pub(super) fn run(options: Options, talk: &Talk) -> Result<(), Failure> {
+    match &options.command {
+        Command::Score(args) => score::run(args, &options, talk),
+        Command::Place(args) => place::run(args, &options, talk),
+        Command::Audit(args) => audit::run(args, &options, talk),
+        Command::PhiStar(args) => phi_star::run(args, &options),
+        Command::Devices => devices::run(&options),
+        Command::Generate(GenerateCommand::Cluster(args)) => generate::cluster(args, &options, talk),
+        Command::Generate(GenerateCommand::Queue(args)) => generate::queue(args, &options, talk),
+        Command::Stress(args) => stress::run(args, &options, talk),
+        Command::Verify(args) => verify::run(args, &options, talk),
+        Command::Bench(args) => bench::run(args, &options, talk),
+    }
+}
+
+/// Writes a result that is whole in memory.
+fn write_all(options: &Options, bytes: &[u8]) -> Result<(), Failure> {
+    let mut output = Output::open(options.out.as_deref())?;
+    output.write(bytes)?;
+    output.finish()
+}

@@ -1,0 +1,33 @@
+//! Reads what commands work on. All of it is read before the first line of output.
+
+use super::failure::Failure;
+use super::output::Talk;
+use crate::cluster::Cluster;
+use crate::formats::{Note, Snapshot, cluster_source, queue_source};
+use crate::workload::Queue;
+
+/// The cluster that `--cluster` names, and what its reader noted.
+///
+/// # Errors
+/// If it cannot be read or made.
+pub(super) fn cluster(origin: &str, talk: &Talk) -> Result<Snapshot, Failure> {
+    let snapshot = cluster_source(origin)?;
+    tell(&snapshot.notes, talk);
+    Ok(snapshot)
+}
+
+/// The queue that `--queue` names; its jobs are registered in `cluster`.
+///
+/// # Errors
+/// If it cannot be read or made.
+pub(super) fn queue(origin: &str, cluster: &mut Cluster, load: Option<u32>, talk: &Talk) -> Result<Queue, Failure> {
+    let (queue, notes) = queue_source(origin, cluster, load)?;
+    tell(&notes, talk);
+    Ok(queue)
+}
+
+fn tell(notes: &[Note], talk: &Talk) {
+    for note in notes {
+        talk.note(note);
+    }
+}

@@ -1,0 +1,117 @@
+//! What the arguments mean here: the step between parsing and doing.
+
+use std::path::{Path, PathBuf};
+
+use super::args::{Command, Format, Global, PhiStarArgs};
+use super::failure::Failure;
+use super::output::same_file;
+use crate::workload::Demand;
+
+/// The settings of a run, checked against each other.
+#[derive(Debug)]
+pub(super) struct Options {
+    /// How results are written.
+    pub(super) format: Format,
+    /// Where to; `None` is standard output.
+    pub(super) out: Option<PathBuf>,
+    /// 0 is one a core.
+    pub(super) threads: usize,
+    /// What to do.
+    pub(super) command: Command,
+}
+
+impl Options {
+    /// Resolves what was written.
+    ///
+    /// # Errors
+    /// If arguments contradict each other.
+    pub(super) fn resolve(global: Global, command: Command, terminal: bool) -> Result<Self, Failure> {
+        let on_terminal = terminal && global.out.is_none();
+        let format = global.format.unwrap_or(if on_terminal { Format::Table } else { Format::Json });
+        if inputs(&command).iter().filter(|&&input| is_stdin(input)).count() > 1 {
+            return Err(Failure::input("found - for more than one input, expected it for one at most"));
+        }
+        if let (Command::Place(place), Some(out)) = (&command, &global.out)
+            && let Some(snapshot) = &place.snapshot_out
+            && same_file(out, snapshot)
+            && !is_device(out)
+        {
+            let path = out.display();
+            return Err(Failure::input(format_args!("found {path} as --out and --snapshot-out, expected two files")));
+        }
+        Ok(Self { format, out: global.out, threads: usize::from(global.threads), command })
+    }
+}
+
+fn inputs(command: &Command) -> Vec<&str> {
+    match command {
+        Command::Score(args) => vec![&args.cluster.cluster, &args.queue, &args.candidates],
+        Command::Place(args) => vec![&args.cluster.cluster, &args.queue],
+        Command::Audit(args) => vec![&args.cluster.cluster],
+        _ => Vec::new(),
+    }
+}
+
+/// `-`, also behind the name of a format.
+fn is_stdin(input: &str) -> bool {
+    input == "-" || input.ends_with(":-")
+}
+
+fn is_device(path: &Path) -> bool {
+    path.metadata().is_ok_and(|there| !there.is_file())
+}
+
+impl PhiStarArgs {
+    /// The demand that was written.
+    ///
+    /// # Errors
+    /// If it is none.
+    pub(super) fn demand(&self) -> Result<Demand, Failure> {
+        let wrong = |item: &str, expected: &str| {
+            Failure::input(format_args!("--demand: found {item:?} in {:?}, expected {expected}", self.demand))
+        };
+        let mut demand = Demand::new();
+        let mut seen = Vec::new();
+        if self.demand.trim().is_empty() {
+            return Ok(demand);
+        }
+        for item in self.demand.split(',').map(str::trim) {
+            let parts = item.split_once(':').and_then(|(size, count)| Some((number(size)?, number(count)?)));
+            let (size, count) = parts.ok_or_else(|| wrong(item, "SIZE:COUNT, two integers"))?;
+            let fits = u8::try_from(size).ok().filter(|size| (1..=self.capacity).contains(size));
+            let size = fits.ok_or_else(|| wrong(item, &format!("a size from 1 to the capacity, {}", self.capacity)))?;
+            if seen.contains(&size) {
+                return Err(wrong(item, "each size once"));
+            }
+            if count > crate::fragmentation::MAX_COUNT {
+                return Err(wrong(item, &format!("a count of at most {}", crate::fragmentation::MAX_COUNT)));
+            }
+            seen.push(size);
+            demand.add(size, count);
+        }
+        Ok(demand)
+    }
+}
+
+/// Digits alone: no sign, no blank inside.
+fn number(text: &str) -> Option<u64> {
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn demands_are_read_or_refused() {
+        let read = |capacity, demand: &str| PhiStarArgs { capacity, demand: demand.to_owned() }.demand();
+        assert_eq!(read(8, "").unwrap(), Demand::new());
+        assert_eq!(read(8, "1:10, 3:4").unwrap(), [(1, 10), (3, 4)].into_iter().collect());
+        for bad in
+            ["1", "1:", ":1", "1:-1", "0:1", "9:1", "1:1,1:2", "1:1,", "x:1", "1:1.5", "300:1", "1:9999999999999"]
+        {
+            let text = read(8, bad).unwrap_err().to_string();
+            assert!(text.contains("--demand: found") && text.contains("expected"), "{bad}: {text}");
+        }
+    }
+}
