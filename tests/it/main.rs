@@ -1,11 +1,12 @@
 //! The integration tests, one program for all of them.
 #![expect(clippy::print_stdout, reason = "tests say what they skipped and how much they covered")]
 
+mod cli;
 mod decide;
 mod decide_audit;
 mod decide_cases;
-mod evaluate;
 mod decide_cost;
+mod evaluate;
 mod formats;
 mod layers;
 mod model_check;
