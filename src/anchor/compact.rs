@@ -222,8 +222,12 @@ pub(super) fn merge_pool_nodes(mover: &mut Mover<'_, '_>, pool: PoolId) -> bool 
     let mut changed = false;
     let mut patience = PATIENCE;
     for ones in 1..capacity {
-        if mover.transaction.state().pool(pool).n_partial_pools() < 2 {
+        let state = mover.transaction.state().pool(pool);
+        if state.n_partial_pools() < 2 {
             break;
+        }
+        if state.pool_sizes() >> ones & 1 == 0 {
+            continue;
         }
         let mut from = 0;
         while let Some(donor) = mover.transaction.state().pool(pool).pools_with(ones).next(from) {
@@ -246,6 +250,9 @@ fn empty_into_others(mover: &mut Mover<'_, '_>, pool: PoolId, source: NodeId, on
     let capacity = mover.transaction.state().pool(pool).capacity();
     let mut changed = false;
     for busy in (ones..capacity).rev() {
+        if mover.transaction.state().pool(pool).pool_sizes() >> busy & 1 == 0 {
+            continue;
+        }
         let mut from = 0;
         while let Some(position) = mover.transaction.state().pool(pool).pools_with(busy).next(from) {
             from = position + 1;

@@ -105,6 +105,9 @@ pub(super) fn fill_vacancy(mover: &mut Mover<'_, '_>, node: NodeId) {
     }
     let mut patience = PATIENCE;
     for ones in 1..=capacity {
+        if mover.transaction.state().pool(pool).pool_sizes() >> ones & 1 == 0 {
+            continue;
+        }
         let mut from = 0;
         while let Some(donor) = mover.transaction.state().pool(pool).pools_with(ones).next(from) {
             let held = mover.transaction.cluster().node(node);

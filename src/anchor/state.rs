@@ -230,7 +230,7 @@ impl State {
 
     pub(super) fn apply(&mut self, edit: Edit) -> Result<(), EditError> {
         let before = self.cluster.nodes().get(edit.node().index()).map(|node| node.composition());
-        self.cluster.apply(&[edit])?;
+        self.cluster.apply_one(edit)?;
         if let Some(before) = before {
             self.reindex(edit, before);
         }

@@ -32,6 +32,8 @@ pub struct Checkpoint {
 pub(super) struct Journal {
     log: Vec<Edit>,
     origins: Origins,
+    /// The job that this decision starts: its instances have no origin.
+    starting: Option<JobId>,
 }
 
 /// Instances that ran when the transaction began and were freed since, in that order, and where each was. Most events
@@ -80,16 +82,14 @@ impl Origins {
 #[derive(Debug)]
 pub struct Transaction<'s> {
     state: &'s mut State,
-    journal: Journal,
-    /// The job that this decision starts: its instances have no origin.
-    starting: Option<JobId>,
 }
 
 impl State {
     /// Opens a decision.
     pub fn begin(&mut self) -> Transaction<'_> {
-        let journal = std::mem::take(&mut self.journal);
-        Transaction { state: self, journal, starting: None }
+        debug_assert!(self.journal.log.is_empty());
+        self.journal.starting = None;
+        Transaction { state: self }
     }
 }
 
@@ -111,14 +111,14 @@ impl Transaction<'_> {
 
     /// The edits so far, in order.
     pub fn log(&self) -> &[Edit] {
-        &self.journal.log
+        &self.state.journal.log
     }
 
     /// Says which job this decision starts, and gives its instances their numbers, which a rollback does not undo.
     /// Returns false if the numbers ran out; see [`Cluster::number_instances`].
     #[must_use]
     pub fn start(&mut self, job: JobId) -> bool {
-        self.starting = Some(job);
+        self.state.journal.starting = Some(job);
         self.state.number_instances(job)
     }
 
@@ -154,51 +154,64 @@ impl Transaction<'_> {
 
     /// The point to go back to.
     pub fn checkpoint(&self) -> Checkpoint {
-        Checkpoint { log: self.journal.log.len(), freed: self.journal.origins.list.len() }
+        Checkpoint { log: self.state.journal.log.len(), freed: self.state.journal.origins.list.len() }
     }
 
     /// Takes back everything since the checkpoint. Cannot fail.
     pub fn rollback(&mut self, to: Checkpoint) {
-        while self.journal.log.len() > to.log {
-            if let Some(edit) = self.journal.log.pop() {
+        while self.state.journal.log.len() > to.log {
+            if let Some(edit) = self.state.journal.log.pop() {
                 self.state.undo(edit);
             }
         }
-        self.journal.origins.truncate(to.freed);
+        self.state.journal.origins.truncate(to.freed);
     }
 
     /// The number of instances that ran when the transaction began and were freed since.
     pub fn n_freed(&self) -> usize {
-        self.journal.origins.list.len()
+        self.state.journal.origins.list.len()
     }
 
     /// Whether moving this instance would add to [`Transaction::n_freed`].
     pub fn counts_as_move(&self, instance: InstanceId) -> bool {
-        self.starting != Some(self.cluster().instance(instance).job()) && self.journal.origins.get(instance).is_none()
+        self.state.journal.starting != Some(self.cluster().instance(instance).job())
+            && self.state.journal.origins.get(instance).is_none()
     }
 
     /// Where an instance was when the transaction began, if it was freed since.
     pub fn origin(&self, instance: InstanceId) -> Option<NodeId> {
-        self.journal.origins.get(instance)
+        self.state.journal.origins.get(instance)
     }
 
     /// The number of instances that ran at the start, were freed since, and run on another node now.
     pub fn n_migrations(&self) -> usize {
-        self.journal.origins.list.iter().filter(|&&(instance, from)| self.migration(instance, from).is_some()).count()
+        self.state
+            .journal
+            .origins
+            .list
+            .iter()
+            .filter(|&&(instance, from)| self.migration(instance, from).is_some())
+            .count()
     }
 
     /// The net migrations so far, by job and instance.
     pub fn migrations(&self) -> Vec<Migration> {
-        let mut migrations: Vec<Migration> =
-            self.journal.origins.list.iter().filter_map(|&(instance, from)| self.migration(instance, from)).collect();
+        let mut migrations: Vec<Migration> = self
+            .state
+            .journal
+            .origins
+            .list
+            .iter()
+            .filter_map(|&(instance, from)| self.migration(instance, from))
+            .collect();
         migrations.sort_unstable();
         migrations
     }
 
     /// Keeps everything.
-    pub fn commit(mut self) {
+    pub fn commit(self) {
         // What is no longer in the log is not taken back.
-        self.journal.log.clear();
+        self.state.journal.log.clear();
     }
 
     fn migration(&self, instance: InstanceId, from: NodeId) -> Option<Migration> {
@@ -212,9 +225,9 @@ impl Transaction<'_> {
         if let Edit::Free { instance, node, .. } = edit
             && self.counts_as_move(instance)
         {
-            self.journal.origins.push(instance, node);
+            self.state.journal.origins.push(instance, node);
         }
-        self.journal.log.push(edit);
+        self.state.journal.log.push(edit);
         Ok(())
     }
 }
@@ -222,6 +235,5 @@ impl Transaction<'_> {
 impl Drop for Transaction<'_> {
     fn drop(&mut self) {
         self.rollback(Checkpoint { log: 0, freed: 0 });
-        self.state.journal = std::mem::take(&mut self.journal);
     }
 }

@@ -326,6 +326,16 @@ impl Cluster {
         Ok(())
     }
 
+    /// Applies one edit: the same as a batch of one.
+    ///
+    /// # Errors
+    /// If it is not possible; nothing has changed then.
+    pub fn apply_one(&mut self, edit: Edit) -> Result<(), EditError> {
+        self.check(edit)?;
+        self.step(edit);
+        Ok(())
+    }
+
     /// Takes back a batch that was applied, and after which nothing else was applied. Cannot fail.
     pub fn undo(&mut self, edits: &[Edit]) {
         for edit in edits.iter().rev() {

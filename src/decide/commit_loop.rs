@@ -203,8 +203,12 @@ impl<'s> CommitLoop<'s> {
         let (need, instances) = (self.needs.of(registered.request()), registered.instances());
         let method = self.options.policy.method();
         // Before instances get numbers, which a blocked job would keep: there may be billions of them.
-        match why::why_by_gpus(self.state, need, instances) {
-            Some(Why::Fragmentation) if matches!(method, Method::Anchor(_)) => {}
+        let by_gpus = match method {
+            // What moves instances can mend fragmentation.
+            Method::Anchor(_) => why::lacks_capacity(self.state, need, instances).then_some(Why::Capacity),
+            Method::Ordered(_) | Method::Random => why::why_by_gpus(self.state, need, instances),
+        };
+        match by_gpus {
             Some(why) => return Status::Blocked(why),
             None if need.gpus == 0 && instances > 1 && !why::fits(self.state, need, instances) => {
                 return Status::Blocked(Why::Constraint);
@@ -267,12 +271,18 @@ impl<'s> CommitLoop<'s> {
 /// Reads off an event, before it is committed, what it moved and what it touched.
 fn record(decision: &mut Decision, window: &mut Window, transaction: &Transaction<'_>) {
     let cluster = transaction.cluster();
+    // Mostly no node at all is outside, and no window waits to hear what was touched.
     let mut in_abs = true;
-    for edit in transaction.log() {
-        let node = cluster.node(edit.node());
-        in_abs &= Shape::of(node.capacity(), node.composition()).in_space();
-        window.touch(cluster, edit.node());
+    let all_inside = transaction.state().n_outside() == 0;
+    if !all_inside || window.listens() {
+        for edit in transaction.log() {
+            let node = cluster.node(edit.node());
+            in_abs &= Shape::of(node.capacity(), node.composition()).in_space();
+            window.touch(cluster, edit.node());
+        }
     }
     decision.in_abs = Some(in_abs);
-    decision.migrations = transaction.migrations();
+    if transaction.n_freed() > 0 {
+        decision.migrations = transaction.migrations();
+    }
 }

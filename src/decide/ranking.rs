@@ -127,9 +127,14 @@ impl Window {
         &self.touched
     }
 
+    /// Whether anything depends on which nodes are touched.
+    pub(super) fn listens(&self) -> bool {
+        !self.rankings.is_empty() || self.ranker.is_some()
+    }
+
     /// Says that a node changed.
     pub(super) fn touch(&mut self, cluster: &Cluster, node: NodeId) {
-        if !self.rankings.is_empty() || self.ranker.is_some() {
+        if self.listens() {
             self.touched.add(cluster, node);
         }
     }

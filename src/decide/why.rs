@@ -50,12 +50,17 @@ pub(super) fn why_by_gpus(state: &State, need: &Need, instances: u32) -> Option<
     if need.gpus == 0 {
         return None;
     }
-    let instances = u64::from(instances);
-    if state.free_gpus() < instances * u64::from(need.gpus) {
+    if lacks_capacity(state, need, instances) {
         return Some(Why::Capacity);
     }
+    let instances = u64::from(instances);
     let most: u64 = state.pools().iter().map(|pool| pool.max_instances(need.gpus)).sum();
     (most < instances).then_some(Why::Fragmentation)
+}
+
+/// Whether the schedulable nodes have fewer free GPUs than the instances ask for. O(1).
+pub(super) fn lacks_capacity(state: &State, need: &Need, instances: u32) -> bool {
+    state.free_gpus() < u64::from(instances) * u64::from(need.gpus)
 }
 
 /// Whether the nodes, as they are, can take all the instances with everything that the request asks.

@@ -6,6 +6,8 @@
 //! their order.
 
 mod check;
+#[cfg(test)]
+mod tests;
 
 use rustc_hash::FxHashMap;
 

@@ -67,16 +67,17 @@ fn time(work: impl FnOnce()) -> Duration {
 /// The plain read: the sum of all words, by as many threads as the backend has.
 fn read(cpu: &Cpu, touches: &[Touch]) -> u64 {
     match cpu.pool() {
-        None => sum(touches),
+        None => plain_read(touches),
         Some(pool) => {
             let piece = touches.len().div_ceil(cpu.threads() * 8).max(1);
-            pool.install(|| touches.par_chunks(piece).map(sum).reduce(|| 0, u64::wrapping_add))
+            pool.install(|| touches.par_chunks(piece).map(plain_read).reduce(|| 0, u64::wrapping_add))
         }
     }
 }
 
-/// Eight sums at once, so that no addition waits for the one before.
-fn sum(touches: &[Touch]) -> u64 {
+/// The plain sequential read on one thread: the sum of all words, eight sums at once, so that no addition waits for
+/// the one before.
+pub fn plain_read(touches: &[Touch]) -> u64 {
     let words: &[u64] = bytemuck::cast_slice(touches);
     let (chunks, rest) = words.as_chunks::<8>();
     let mut sums = [0u64; 8];

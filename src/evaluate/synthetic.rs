@@ -26,7 +26,7 @@ impl Numbers {
 
     /// A number below `bound`, which is above 0; the bias of so small bounds does not matter here.
     pub fn below(&mut self, bound: u32) -> u32 {
-        ((self.next_word() >> 32) * u64::from(bound) >> 32) as u32
+        (((self.next_word() >> 32) * u64::from(bound)) >> 32) as u32
     }
 }
 
