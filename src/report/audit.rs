@@ -152,11 +152,11 @@ pub fn audit_table(cluster: &Cluster, audit: &Audit) -> String {
                 grouped(total.empty)
             ),
         ),
-        ("F", format!("{:.5} ({} partial nodes)", total.f(), grouped(total.partial))),
-        ("Φ*", format!("{} partial nodes are inherent", grouped(total.phi_star))),
-        ("SIF", format!("{:.5} (N·SIF = {} avoidable partial nodes)", total.sif(), grouped(total.n_sif()))),
+        ("F", format!("{:.5} (partial nodes: {})", total.f(), grouped(total.partial))),
+        ("Φ*", format!("{} of these are inherent: no packing of what runs avoids them", grouped(total.phi_star))),
+        ("SIF", format!("{:.5} (avoidable partial nodes, N·SIF: {})", total.sif(), grouped(total.n_sif()))),
         ("WCC", wcc_text(wcc(total))),
-        ("outside Σ", format!("{} nodes", grouped(total.outside_abs.len() as u64))),
+        ("outside Σ", grouped(total.outside_abs.len() as u64)),
     ]);
     text += "\nNODES BY FREE GPUS\n";
     text += &by_free(cluster);

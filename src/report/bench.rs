@@ -62,7 +62,7 @@ pub fn bench_table(rows: &[BenchRow]) -> String {
             row.unit.to_owned(),
             bytes(row.bytes_per_s),
             bytes(row.limit_bytes_per_s),
-            row.of_limit.map_or(String::new(), |share| format!("{:.0} %", share * 100.0)),
+            row.of_limit.map_or(String::new(), |share| format!("{:.1} %", share * 100.0)),
         ]);
     }
     table.text()

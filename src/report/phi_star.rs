@@ -32,7 +32,7 @@ impl PhiStarReport {
     /// For people.
     pub fn table(&self) -> String {
         facts(&[
-            ("Φ*", format!("{} partial nodes at least", grouped(self.phi_star))),
+            ("Φ*", format!("{} (partial nodes in the best packing)", grouped(self.phi_star))),
             ("WCC", wcc_text(self.wcc)),
             ("GPUs", grouped(self.total_gpus)),
             ("proved by", self.method.to_owned()),
@@ -44,9 +44,9 @@ impl PhiStarReport {
 pub(super) fn wcc_text(wcc: Option<WccReport>) -> String {
     match wcc {
         None => "has no meaning at a capacity that is no power of two".to_owned(),
-        Some(WccReport { holds: true, slack }) => format!("holds, {} fillers to spare", grouped(slack)),
+        Some(WccReport { holds: true, slack }) => format!("holds (slack {})", grouped(slack)),
         Some(WccReport { holds: false, slack }) => {
-            format!("fails, {} fillers are missing", grouped(slack.unsigned_abs()))
+            format!("fails (slack {})", grouped(slack))
         }
     }
 }

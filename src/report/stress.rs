@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde::ser::Serializer;
 
 use super::json::append_line;
-use super::number::{grouped, rate, seconds};
+use super::number::{grouped, percent, rate, seconds};
 use super::place::{Tally, Totals, blocked_text};
 use super::table::facts;
 
@@ -53,6 +53,10 @@ pub struct StressReport<'a> {
     pub after: Totals,
     /// The most avoidable partial nodes after any event.
     pub n_sif_max: i64,
+    /// The mean of avoidable partial nodes over all events.
+    pub n_sif_mean: f64,
+    /// The most GPUs that were busy after any event.
+    pub busy_gpus_max: u64,
     /// The time of all decisions, without the checks.
     pub time: Duration,
     /// The time of one decision.
@@ -105,7 +109,10 @@ impl StressReport<'_> {
                 phi_star: self.after.phi_star,
                 n_sif: self.after.n_sif,
                 n_sif_max: self.n_sif_max,
+                n_sif_mean: self.n_sif_mean,
+                busy_gpus_max: self.busy_gpus_max,
                 sif: self.sif(),
+                sif_mean: self.n_sif_mean / self.after.nodes.max(1) as f64,
                 outside_abs: self.after.outside,
                 recounts: self.recounts,
                 violations: self.violations,
@@ -143,17 +150,27 @@ impl StressReport<'_> {
                 format!("p50 {}, p99 {}, p99.9 {}, max {}", seconds(p50), seconds(p99), seconds(p999), seconds(max)),
             ),
             ("peak memory", memory),
-            ("GPUs busy", format!("{} before, {} after", grouped(self.before.busy_gpus), grouped(after.busy_gpus))),
+            (
+                "GPUs busy",
+                format!(
+                    "{} before, {} after, at most {} ({}) on the way",
+                    grouped(self.before.busy_gpus),
+                    grouped(after.busy_gpus),
+                    grouped(self.busy_gpus_max),
+                    percent(self.busy_gpus_max, after.gpus)
+                ),
+            ),
             (
                 "N·SIF",
                 format!(
-                    "{} before, {} after, at most {} on the way (SIF {:.6})",
+                    "{} before, {} after, at most {} and {:.3} in the mean on the way",
                     grouped(self.before.n_sif),
                     grouped(after.n_sif),
                     grouped(self.n_sif_max),
-                    self.sif()
+                    self.n_sif_mean
                 ),
             ),
+            ("SIF", format!("{:.6} after, {:.6} in the mean", self.sif(), self.n_sif_mean / after.nodes.max(1) as f64)),
             ("outside Σ", format!("{} before, {} after", grouped(self.before.outside), grouped(after.outside))),
             (
                 "invariants",
@@ -193,7 +210,10 @@ struct Document<'a> {
     phi_star: u64,
     n_sif: i64,
     n_sif_max: i64,
+    n_sif_mean: f64,
+    busy_gpus_max: u64,
     sif: f64,
+    sif_mean: f64,
     outside_abs: u64,
     recounts: u64,
     violations: &'a [String],

@@ -1,6 +1,7 @@
 //! The integration tests, one program for all of them.
 #![expect(clippy::print_stdout, reason = "tests say what they skipped and how much they covered")]
 
+mod cli;
 mod decide;
 mod decide_audit;
 mod decide_cases;

@@ -39,7 +39,7 @@ pub(super) fn run(args: &StressArgs, options: &Options, talk: &Talk) -> Result<(
     let mut state = State::new(cluster);
     let before = Totals::of(&mut state);
     let settings = PlaceOptions { policy: args.policy, seed, threads: options.threads, ..PlaceOptions::default() };
-    let mut invariants = Invariants::new(args.policy, before.n_sif);
+    let mut invariants = Invariants::new(args.policy, before);
     let mut tally = Tally::default();
     let mut latencies = Vec::with_capacity(queue.len());
     let mut time = Duration::ZERO;
@@ -65,7 +65,7 @@ pub(super) fn run(args: &StressArgs, options: &Options, talk: &Talk) -> Result<(
     drop(commit_loop);
     bar.finish_and_clear();
     let after = Totals::of(&mut state);
-    invariants.end(&state, after.n_sif);
+    invariants.end(&state, after);
     let report = StressReport {
         policy: args.policy.name(),
         backend: backend_name,
@@ -75,6 +75,8 @@ pub(super) fn run(args: &StressArgs, options: &Options, talk: &Talk) -> Result<(
         before,
         after,
         n_sif_max: invariants.n_sif_max(),
+        n_sif_mean: invariants.n_sif_mean(),
+        busy_gpus_max: invariants.busy_gpus_max(),
         time,
         latency: Latency::of(&mut latencies),
         peak_memory_bytes: peak_memory_bytes(),

@@ -3,6 +3,7 @@
 use crate::anchor::State;
 use crate::cluster::gpu_indices;
 use crate::decide::{Decision, Policy, Status};
+use crate::report::Totals;
 
 /// Violations that are told; one is bad enough.
 const MOST: usize = 20;
@@ -14,16 +15,39 @@ pub(super) struct Invariants {
     bounded: bool,
     n_sif: i64,
     n_sif_max: i64,
+    n_sif_sum: i128,
+    busy_gpus: u64,
+    busy_gpus_max: u64,
     recounts: u64,
     events: u64,
     violations: Vec<String>,
 }
 
 impl Invariants {
-    /// Before the first decision, on a state with so many avoidable partial nodes.
-    pub(super) fn new(policy: Policy, n_sif: i64) -> Self {
-        let bounded = policy == Policy::Compass;
-        Self { bounded, n_sif, n_sif_max: n_sif, recounts: 0, events: 0, violations: Vec::new() }
+    /// Before the first decision, on a state with these totals.
+    pub(super) fn new(policy: Policy, before: Totals) -> Self {
+        let Totals { n_sif, busy_gpus, .. } = before;
+        Self {
+            bounded: policy == Policy::Compass,
+            n_sif,
+            n_sif_max: n_sif,
+            n_sif_sum: 0,
+            busy_gpus,
+            busy_gpus_max: busy_gpus,
+            recounts: 0,
+            events: 0,
+            violations: Vec::new(),
+        }
+    }
+
+    /// The mean of avoidable partial nodes over all events.
+    pub(super) fn n_sif_mean(&self) -> f64 {
+        self.n_sif_sum as f64 / self.events.max(1) as f64
+    }
+
+    /// The most GPUs that were busy so far.
+    pub(super) fn busy_gpus_max(&self) -> u64 {
+        self.busy_gpus_max
     }
 
     /// The most avoidable partial nodes so far.
@@ -46,8 +70,17 @@ impl Invariants {
         self.events += 1;
         self.n_sif += decision.delta_sif_nodes.unwrap_or(0);
         self.n_sif_max = self.n_sif_max.max(self.n_sif);
-        if decision.status == Status::Placed {
-            self.ledger(state, decision);
+        self.n_sif_sum += i128::from(self.n_sif);
+        let job = state.cluster().job(decision.job);
+        let gpus = u64::from(state.cluster().request_of(decision.job).gpus) * u64::from(job.instances());
+        match decision.status {
+            Status::Placed => {
+                self.ledger(state, decision);
+                self.busy_gpus += gpus;
+                self.busy_gpus_max = self.busy_gpus_max.max(self.busy_gpus);
+            }
+            Status::Removed => self.busy_gpus = self.busy_gpus.saturating_sub(gpus),
+            Status::Blocked(_) | Status::Absent => {}
         }
         if self.bounded {
             self.theorem_1(state);
@@ -108,9 +141,14 @@ impl Invariants {
         }
     }
 
-    /// Recounts at the end, when N·SIF is known anew.
-    pub(super) fn end(&mut self, state: &State, n_sif: i64) {
+    /// Recounts at the end, when the totals are known anew.
+    pub(super) fn end(&mut self, state: &State, after: Totals) {
         self.recount(state);
+        if after.busy_gpus != self.busy_gpus {
+            let text = format!("all decisions add up to {} busy GPUs, there are {}", self.busy_gpus, after.busy_gpus);
+            self.violated(text);
+        }
+        let n_sif = after.n_sif;
         if n_sif != self.n_sif {
             self.violated(format!("all N·ΔSIF add up to {} avoidable partial nodes, there are {n_sif}", self.n_sif));
         }

@@ -1,0 +1,394 @@
+//! The program as its users see it: exit codes, what is printed where, files that appear whole or not at all.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use expect_test::{ExpectFile, expect_file};
+
+fn program() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_slotwise"))
+}
+
+fn golden(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
+}
+
+/// Runs the program in the folder of the golden files. A word is an argument.
+fn run(words: &str) -> Output {
+    program().args(words.split_whitespace()).current_dir(golden("")).stdin(Stdio::null()).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+/// Runs it with `input` as standard input.
+fn pipe(words: &str, input: &[u8]) -> Output {
+    let mut command = program();
+    command.args(words.split_whitespace()).current_dir(golden(""));
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let input = input.to_owned();
+    // A program that refuses its input may not read all of it.
+    let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    output
+}
+
+fn is_golden(words: &str, expected: ExpectFile) {
+    let output = run(words);
+    assert_eq!(output.status.code(), Some(0), "{words}: {}", text(&output.stderr));
+    expected.assert_eq(text(&output.stdout));
+}
+
+const SMALL: &str = "--cluster cluster.json --queue queue.jsonl";
+
+#[test]
+fn small_runs_print_what_they_printed() {
+    is_golden("audit --cluster cluster.json", expect_file!["../golden/audit.json"]);
+    is_golden("audit --cluster cluster.json --format table", expect_file!["../golden/audit.txt"]);
+    is_golden(&format!("place {SMALL}"), expect_file!["../golden/place.jsonl"]);
+    is_golden(&format!("place {SMALL} --policy best-fit"), expect_file!["../golden/place-best-fit.jsonl"]);
+    let score = format!("score {SMALL} --candidates candidates.jsonl");
+    is_golden(&score, expect_file!["../golden/score.jsonl"]);
+    is_golden(&format!("{score} --format table"), expect_file!["../golden/score.txt"]);
+    is_golden("phi-star --demand 1:10,3:4,5:2", expect_file!["../golden/phi-star.json"]);
+    is_golden("generate queue --jobs 5 --gpus 64", expect_file!["../golden/generate-queue.jsonl"]);
+}
+
+#[test]
+fn the_summary_of_a_queue_is_golden_but_for_the_time() {
+    let output = run(&format!("place {SMALL} --format table"));
+    let lines = text(&output.stdout).lines().filter(|line| !line.starts_with("time "));
+    expect_file!["../golden/place.txt"].assert_eq(&lines.map(|line| format!("{line}\n")).collect::<String>());
+}
+
+#[test]
+fn every_command_has_a_help_with_examples() {
+    for command in ["", "score", "place", "audit", "phi-star", "devices", "stress", "verify", "bench"] {
+        let output = run(&format!("{command} --help"));
+        assert_eq!(output.status.code(), Some(0));
+        let help = text(&output.stdout);
+        assert!(help.contains("slotwise") && help.contains("Usage:"), "{help}");
+        assert!(command.is_empty() || help.contains("Examples:"), "{command} has no examples");
+    }
+    let bare = run("");
+    assert_eq!(bare.status.code(), Some(0));
+    assert!(text(&bare.stdout).contains("Usage: slotwise"));
+    assert_eq!(text(&run("--version").stdout), concat!("slotwise ", env!("CARGO_PKG_VERSION"), "\n"));
+}
+
+#[test]
+fn results_depend_on_no_thread_and_no_window() {
+    let place = "place --cluster synthetic:400:3 --queue synthetic:300:4 --policy";
+    for policy in ["compass", "compass-paper", "best-fit", "worst-fit", "first-fit", "random"] {
+        let expected = run(&format!("{place} {policy}")).stdout;
+        assert!(!expected.is_empty());
+        for how in ["--threads 1", "--window 1", "--window 7 --threads 3", "--backend cpu"] {
+            assert_eq!(run(&format!("{place} {policy} {how}")).stdout, expected, "{policy} {how}");
+        }
+    }
+}
+
+#[test]
+fn usage_errors_exit_2() {
+    for words in [
+        "frobnicate",
+        "place",
+        "audit",
+        "audit --cluster cluster.json --frobnicate",
+        "place --cluster cluster.json --queue queue.jsonl --policy fgd",
+        "place --cluster cluster.json --queue queue.jsonl --backend tpu",
+        "place --cluster cluster.json --queue queue.jsonl --migration-budget -1",
+        "place --cluster cluster.json --queue queue.jsonl --window 0",
+        "place --cluster - --queue -",
+        "place --cluster cluster.json --queue queue.jsonl --load 95",
+        "place --cluster cluster.json --queue queue.jsonl --out x.tmp --snapshot-out x.tmp",
+        "audit --cluster synthetic:0",
+        "audit --cluster synthetic:x",
+        "audit --cluster slurm:nodes.json",
+        "audit --cluster philly:nodes.json",
+        "phi-star --demand 1:1,1:2",
+        "phi-star --demand 9:1",
+        "phi-star --demand 0:1",
+        "phi-star --demand 1:-1",
+        "phi-star --demand 1:99999999999999999999",
+        "phi-star --capacity 0 --demand 1:1",
+        "phi-star --capacity 17 --demand 1:1",
+        "generate cluster --gpus 0",
+        "stress --jobs 0",
+    ] {
+        refused(words, &run(words), &[]);
+    }
+}
+
+/// Exit code 2, nothing on standard output, and an error that names these.
+fn refused(what: &str, output: &Output, named: &[&str]) {
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{what}: {error}");
+    assert!(output.stdout.is_empty(), "{what} printed {}", text(&output.stdout));
+    for name in named {
+        assert!(error.contains(name), "{what}: expected {name:?} in {error}");
+    }
+    if !named.is_empty() {
+        assert!(error.starts_with("slotwise: ") && error.lines().count() == 1, "{what}: {error}");
+    }
+}
+
+/// A cluster of two nodes with these running jobs.
+fn two_nodes(running: &str) -> String {
+    format!(r#"{{"schema":1,"nodes":[{{"name":"n0","gpus":8}},{{"name":"n1","gpus":4}}],"running":[{running}]}}"#)
+}
+
+#[test]
+fn bad_clusters_exit_2_and_say_where() {
+    let job = |name: &str, gpus: u8, instances: &str| {
+        format!(r#"{{"job":"{name}","gpus_per_instance":{gpus},"instances":[{instances}]}}"#)
+    };
+    let node = |rest: &str| format!(r#"{{"schema":1,"nodes":[{{"name":"n0",{rest}}}],"running":[]}}"#);
+    let held_twice = job("a", 1, r#"{"node":"n0","gpus":[1]},{"node":"n0","gpus":[1]}"#);
+    let cases: Vec<(String, &[&str])> = vec![
+        (two_nodes(&held_twice), &["running[0].instances[1]", "n0"]),
+        (two_nodes(&job("a", 1, r#"{"node":"n1","gpus":[4]}"#)), &["running[0].instances[0]", "n1"]),
+        (two_nodes(&job("a", 1, r#"{"node":"n9"}"#)), &["running[0].instances[0]", "n9"]),
+        (two_nodes(&job("a", 5, r#"{"node":"n1"}"#)), &["running[0]", "n1"]),
+        (two_nodes(&job("a", 2, r#"{"node":"n1","gpus":[1]}"#)), &["running[0].instances[0]"]),
+        (two_nodes(&[job("a", 1, r#"{"node":"n0"}"#), job("a", 1, r#"{"node":"n0"}"#)].join(",")), &["running[1]"]),
+        (two_nodes(&job("a", 17, r#"{"node":"n0"}"#)), &["running[0]", "17"]),
+        (two_nodes(&job("a", 1, "")), &["running[0]"]),
+        (r#"{"schema":1,"nodes":[{"name":"n","gpus":8},{"name":"n","gpus":8}]}"#.to_owned(), &["nodes[1]"]),
+        (node(r#""gpus":0"#), &["nodes[0]", "0"]),
+        (node(r#""gpus":17"#), &["nodes[0]", "17"]),
+        (node(r#""gpus":-1"#), &["nodes[0]", "-1"]),
+        (node(r#""gpus":1e300"#), &["nodes[0]"]),
+        (node(r#""gpus":99999999999999999999"#), &["nodes[0]"]),
+        (node(r#""gpus":"8""#), &["nodes[0]"]),
+        (node(r#""gpus":8,"color":"red""#), &["nodes[0]", "color"]),
+        (node(r#""gpus":8,"unavailable":[8]"#), &["nodes[0]", "8"]),
+        (node(r#""gpus":8,"cpu_milli":-5"#), &["nodes[0]", "-5"]),
+        (r#"{"schema":2,"nodes":[]}"#.to_owned(), &["schema"]),
+        (r#"{"schema":1,"nodes":[],"nodez":[]}"#.to_owned(), &["nodez"]),
+        (r#"{"schema":1,"nodes":[{"name":"n0","#.to_owned(), &["1:"]),
+        ("[]".to_owned(), &[]),
+        ("not json".to_owned(), &[]),
+        (String::new(), &["empty"]),
+    ];
+    for (cluster, named) in cases {
+        let named: Vec<&str> = named.iter().copied().chain(["standard input"]).collect();
+        refused(&cluster, &pipe("audit --cluster -", cluster.as_bytes()), &named);
+    }
+}
+
+#[test]
+fn bad_queues_and_candidates_exit_2_and_say_where() {
+    let place = "place --cluster cluster.json --queue -";
+    let line = |rest: &str| format!("{{\"job\":\"q\",\"instances\":1,\"gpus_per_instance\":1}}\n{rest}\n");
+    for (second, named) in [
+        (r#"{"job":"q","instances":1,"gpus_per_instance":1}"#, "q"),
+        (r#"{"job":"a","instances":1,"gpus_per_instance":1}"#, "a"),
+        (r#"{"job":"r","instances":0,"gpus_per_instance":1}"#, "0"),
+        (r#"{"job":"r","instances":-1,"gpus_per_instance":1}"#, "-1"),
+        (r#"{"job":"r","instances":1,"gpus_per_instance":17}"#, "17"),
+        (r#"{"job":"r","instances":99999999999,"gpus_per_instance":1}"#, "99999999999"),
+        (r#"{"job":"r","instances":1,"gpus_per_instance":1,"priority":3}"#, "priority"),
+        (r#"{"job":"r","instances":1,"gpus_per_instance":1,"within":"row"}"#, "row"),
+        (r#"{"job":"r","instances":"1","gpus_per_instance":1}"#, "instances"),
+        (r#"{"job":"r","instances":1}"#, "gpus_per_instance"),
+        (r#"{"job":"r","instances":1,"gpus_per_in"#, ""),
+        (r#"{"remove":"nobody"}"#, "nobody"),
+        (r#"[1]"#, ""),
+    ] {
+        refused(second, &pipe(place, line(second).as_bytes()), &["standard input:2", named]);
+    }
+    let score = "score --cluster cluster.json --queue queue.jsonl --candidates -";
+    for (bad, named) in [
+        (r#"{"job":"q","candidate":"c"}"#, "place"),
+        (r#"{"job":"q","candidate":"c","place":[{"node":"n0","gpus":[-1]}]}"#, "place[0].gpus[0]"),
+        (r#"{"job":"q","candidate":"c","place":[{"nod":"n0"}]}"#, "nod"),
+        (r#"{"job":"q","candidate":"c","place":{}}"#, "place"),
+        ("{", ""),
+    ] {
+        refused(bad, &pipe(score, bad.as_bytes()), &["standard input:1", named]);
+    }
+}
+
+#[test]
+fn what_is_no_file_exits_2() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    refused("a folder", &run(&format!("audit --cluster {}", path(""))), &["directory"]);
+    refused("no file", &run(&format!("audit --cluster {}", path("none"))), &["none", "no such file"]);
+    std::fs::write(path("empty"), "").unwrap();
+    refused("an empty file", &run(&format!("audit --cluster {}", path("empty"))), &["empty"]);
+
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    packed.write_all(&std::fs::read(golden("cluster.json")).unwrap()).unwrap();
+    let packed = packed.finish().unwrap();
+    std::fs::write(path("cluster.gz"), &packed).unwrap();
+    let whole = run(&format!("audit --cluster {}", path("cluster.gz")));
+    assert_eq!(whole.stdout, run("audit --cluster cluster.json").stdout);
+    std::fs::write(path("short.gz"), &packed[..packed.len() / 2]).unwrap();
+    refused("half a gzip", &run(&format!("audit --cluster {}", path("short.gz"))), &["short.gz", "gzip"]);
+}
+
+#[test]
+fn an_empty_queue_is_no_error() {
+    for (words, input) in
+        [("place --cluster cluster.json --queue -", ""), ("place --cluster cluster.json --queue -", "\n")]
+    {
+        let output = pipe(words, input.as_bytes());
+        assert_eq!((output.status.code(), text(&output.stdout)), (Some(0), ""), "{}", text(&output.stderr));
+    }
+    assert_eq!(text(&run("phi-star --demand=").stdout), text(&run("phi-star --demand= --capacity 8").stdout));
+    assert!(text(&run("phi-star --demand=").stdout).starts_with("{\"phi_star\":0,"));
+}
+
+#[test]
+fn the_snapshot_afterwards_can_be_read_and_is_inside_the_space() {
+    let folder = tempfile::tempdir().unwrap();
+    let (lines, after) = (folder.path().join("lines"), folder.path().join("after.json"));
+    let words = format!("place {SMALL} --out {} --snapshot-out {}", lines.display(), after.display());
+    let output = run(&words);
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(0), ""), "{}", text(&output.stderr));
+    assert_eq!(std::fs::read(lines).unwrap(), std::fs::read(golden("place.jsonl")).unwrap());
+    let audit = run(&format!("audit --cluster {}", after.display()));
+    assert!(text(&audit.stdout).contains("\"outside_abs\":[]"), "{}", text(&audit.stdout));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
+}
+
+#[test]
+fn a_threshold_exits_3_after_the_result() {
+    let output = run("audit --cluster cluster.json --max-sif-nodes 0");
+    assert_eq!(output.status.code(), Some(3));
+    assert!(!output.stdout.is_empty() && text(&output.stderr).contains("expected at most 0"));
+    assert_eq!(run("audit --cluster cluster.json --max-sif-nodes 100").status.code(), Some(0));
+}
+
+#[test]
+fn a_backend_that_is_not_there_exits_1() {
+    let output = run("verify --backend cuda --rounds 1");
+    // Where there is one, it passes.
+    assert!(matches!(output.status.code(), Some(0 | 1)));
+    if output.status.code() == Some(1) {
+        assert!(text(&output.stderr).contains("cuda") && output.stdout.is_empty());
+    }
+}
+
+#[test]
+fn suites_run_small() {
+    for words in [
+        "verify --rounds 1 --threads 2",
+        "stress --gpus 800 --jobs 500",
+        "stress --gpus 800 --jobs 500 --policy best-fit --mix hard --seed 3",
+        "bench --quick --threads 1",
+        "devices",
+    ] {
+        let output = run(words);
+        assert_eq!(output.status.code(), Some(0), "{words}: {}", text(&output.stderr));
+        for line in text(&output.stdout).lines() {
+            let value: serde_json::Value = serde_json::from_str(line).unwrap();
+            assert!(value.is_object(), "{line}");
+        }
+        assert!(!run(&format!("{words} --format table")).stdout.is_empty());
+    }
+}
+
+#[test]
+fn quiet_says_nothing_but_errors() {
+    let loud = run("generate queue --jobs 3");
+    assert!(text(&loud.stderr).contains("seed 1"));
+    let quiet = run("generate queue --jobs 3 --quiet");
+    assert_eq!((text(&quiet.stderr), quiet.stdout), ("", loud.stdout));
+}
+
+#[cfg(unix)]
+mod pipes_and_disks {
+    use super::*;
+
+    /// Commands that print more than a pipe or a buffer holds, and ones that print little.
+    const COMMANDS: [&str; 4] = [
+        "generate cluster --gpus 20000",
+        "place --cluster synthetic:4000 --queue synthetic:9000",
+        "audit --cluster synthetic:100 --format table",
+        "devices",
+    ];
+
+    #[test]
+    fn a_closed_pipe_is_no_failure() {
+        for words in COMMANDS.into_iter().chain(["", "place --help"]) {
+            let mut child = program()
+                .args(words.split_whitespace())
+                .stdin(Stdio::null())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap();
+            drop(child.stdout.take());
+            let output = child.wait_with_output().unwrap();
+            let error = text(&output.stderr).lines().filter(|line| !line.contains("note: ")).collect::<String>();
+            assert_eq!((output.status.code(), error.as_str()), (Some(0), ""), "{words}");
+        }
+    }
+
+    #[test]
+    fn a_closed_pipe_leaves_the_snapshot_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let after = folder.path().join("after.json");
+        let mut child = program()
+            .args(["place", "--cluster", "synthetic:4000", "--queue", "synthetic:9000", "--snapshot-out"])
+            .arg(&after)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        assert_eq!(child.wait().unwrap().code(), Some(0));
+        assert_eq!(run(&format!("audit --cluster {}", after.display())).status.code(), Some(0));
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_full_disk_is_a_failure() {
+        let full = || std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        for words in COMMANDS {
+            let output = program().args(words.split_whitespace()).stdin(Stdio::null()).stdout(full()).output().unwrap();
+            let error = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{words}: {error}");
+            assert!(error.contains("cannot write standard output: No space left"), "{error}");
+            let output = run(&format!("{words} --out /dev/full"));
+            let error = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{words}: {error}");
+            assert!(error.contains("cannot write /dev/full: No space left"), "{error}");
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let after = folder.path().join("after.json");
+        let words = format!("place --cluster synthetic:400 --queue synthetic:900 --snapshot-out {}", after.display());
+        let output = program().args(words.split_whitespace()).stdout(full()).output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "a snapshot was left");
+    }
+
+    #[test]
+    fn an_output_that_cannot_be_made_is_a_failure() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().display();
+        for out in [format!("{path}"), format!("{path}/none/out"), format!("{path}/none/")] {
+            let output = run(&format!("audit --cluster cluster.json --out {out}"));
+            assert_eq!(output.status.code(), Some(1), "{out}");
+            assert!(text(&output.stderr).contains(&out), "{}", text(&output.stderr));
+        }
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_bad_input_leaves_an_output_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("out");
+        std::fs::write(&out, "before").unwrap();
+        let output = pipe(&format!("place --cluster cluster.json --queue - --out {}", out.display()), b"{");
+        assert_eq!(output.status.code(), Some(2));
+        assert_eq!(std::fs::read(&out).unwrap(), b"before");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+}
