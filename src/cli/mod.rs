@@ -25,11 +25,12 @@ use output::Talk;
 pub fn main() -> ExitCode {
     let args = match args::Args::try_parse() {
         Ok(args) => args,
-        // The text of an error, of --help or of --version; there is nobody left to tell if it cannot be printed.
-        Err(answer) => {
-            let _ = answer.print();
-            return ExitCode::from(if answer.use_stderr() { 2 } else { 0 });
+        Err(answer) if answer.use_stderr() => {
+            output::say_usage(&answer.render().to_string());
+            return ExitCode::from(2);
         }
+        // The text of --help or of --version.
+        Err(answer) => return exit_code(output::print_help(&answer.render().to_string())),
     };
     let talk = Talk::new(args.global.quiet);
     let result = match args.command {
@@ -37,11 +38,15 @@ pub fn main() -> ExitCode {
         Some(command) => Options::resolve(args.global, command, output::stdout_is_terminal())
             .and_then(|options| command::run(options, &talk)),
     };
+    exit_code(result)
+}
+
+fn exit_code(result: Result<(), Failure>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            talk.failure(&failure);
-            ExitCode::from(Failure::code(&failure))
+            output::say_failure(&failure);
+            ExitCode::from(failure.code())
         }
     }
 }

@@ -26,20 +26,26 @@ impl Options {
     /// # Errors
     /// If arguments contradict each other.
     pub(super) fn resolve(global: Global, command: Command, terminal: bool) -> Result<Self, Failure> {
-        let on_terminal = terminal && global.out.is_none();
+        let out = global.out.filter(|path| path != Path::new("-"));
+        let on_terminal = terminal && out.is_none();
         let format = global.format.unwrap_or(if on_terminal { Format::Table } else { Format::Json });
         if inputs(&command).iter().filter(|&&input| is_stdin(input)).count() > 1 {
             return Err(Failure::input("found - for more than one input, expected it for one at most"));
         }
-        if let (Command::Place(place), Some(out)) = (&command, &global.out)
+        if let Command::Place(place) = &command
             && let Some(snapshot) = &place.snapshot_out
-            && same_file(out, snapshot)
-            && !is_device(out)
         {
-            let path = out.display();
-            return Err(Failure::input(format_args!("found {path} as --out and --snapshot-out, expected two files")));
+            if snapshot == Path::new("-") {
+                return Err(Failure::input("found - as --snapshot-out, expected the name of a file"));
+            }
+            if let Some(out) = out.as_deref().filter(|out| same_file(out, snapshot) && !is_device(out)) {
+                let path = out.display();
+                return Err(Failure::input(format_args!(
+                    "found {path} as --out and --snapshot-out, expected two files"
+                )));
+            }
         }
-        Ok(Self { format, out: global.out, threads: usize::from(global.threads), command })
+        Ok(Self { format, out, threads: usize::from(global.threads), command })
     }
 }
 

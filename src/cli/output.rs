@@ -138,11 +138,6 @@ impl Talk {
         }
     }
 
-    /// Why the command did not end well.
-    pub(super) fn failure(&self, failure: &Failure) {
-        say(format_args!("{failure}"));
-    }
-
     /// A bar for work of so many steps; invisible where standard error is no terminal.
     pub(super) fn progress(&self, steps: u64, what: &'static str) -> ProgressBar {
         if self.quiet || !io::stderr().is_terminal() {
@@ -162,9 +157,23 @@ fn say(text: std::fmt::Arguments<'_>) {
     let _ = writeln!(io::stderr().lock(), "slotwise: {text}");
 }
 
-/// A path that is to be written, as it is compared with another one.
+/// Says why a command did not end well.
+pub(super) fn say_failure(failure: &Failure) {
+    say(format_args!("{failure}"));
+}
+
+/// Says what is wrong with the arguments, in the words of their parser.
+pub(super) fn say_usage(text: &str) {
+    say(format_args!("{}", text.strip_prefix("error: ").unwrap_or(text).trim_end()));
+}
+
+/// Whether two paths that are to be written are one file, which need not be there yet.
 pub(super) fn same_file(one: &Path, other: &Path) -> bool {
-    let whole = |path: &Path| -> PathBuf { path.canonicalize().unwrap_or_else(|_| path.to_owned()) };
+    let whole = |path: &Path| -> PathBuf {
+        let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+        let in_folder = || Some(folder.canonicalize().ok()?.join(path.file_name()?));
+        path.canonicalize().ok().or_else(in_folder).unwrap_or_else(|| path.to_owned())
+    };
     whole(one) == whole(other)
 }
 

@@ -106,6 +106,8 @@ fn usage_errors_exit_2() {
         "place --cluster - --queue -",
         "place --cluster cluster.json --queue queue.jsonl --load 95",
         "place --cluster cluster.json --queue queue.jsonl --out x.tmp --snapshot-out x.tmp",
+        "place --cluster cluster.json --queue queue.jsonl --out x.tmp --snapshot-out ./x.tmp",
+        "place --cluster cluster.json --queue queue.jsonl --snapshot-out -",
         "audit --cluster synthetic:0",
         "audit --cluster synthetic:x",
         "audit --cluster slurm:nodes.json",
@@ -132,8 +134,9 @@ fn refused(what: &str, output: &Output, named: &[&str]) {
     for name in named {
         assert!(error.contains(name), "{what}: expected {name:?} in {error}");
     }
+    assert!(error.starts_with("slotwise: "), "{what}: {error}");
     if !named.is_empty() {
-        assert!(error.starts_with("slotwise: ") && error.lines().count() == 1, "{what}: {error}");
+        assert!(error.lines().count() == 1, "{what}: {error}");
     }
 }
 
