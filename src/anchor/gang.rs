@@ -28,8 +28,10 @@ pub(super) fn place_gang(mover: &mut Mover<'_, '_>, job: JobId) -> bool {
         .filter(|&(_, i)| could_hold(mover, &regions[i], &request, wanted))
         .collect();
     order.sort_by_key(|&(room, i)| (room < u64::from(wanted), room, i));
-    let regions: Vec<Vec<NodeId>> = order.iter().map(|&(_, i)| regions[i].clone()).collect();
-    regions.iter().any(|nodes| place_in(mover, job, &request, Some(nodes)))
+    order.into_iter().any(|(_, i)| {
+        let nodes = self::regions(mover.transaction.state(), job).map(|regions| regions[i].clone());
+        place_in(mover, job, &request, nodes.as_deref())
+    })
 }
 
 fn room_in(mover: &Mover<'_, '_>, nodes: &[NodeId], request: &Request) -> u64 {

@@ -12,35 +12,66 @@ use crate::cluster::{Cluster, GpuMask, Node, NodeId, UNLIMITED, slot_width};
 /// "None" in a word that otherwise holds an index: no rack, no node, no candidate.
 pub const NONE: u32 = u32::MAX;
 
-/// Four small numbers of a node in the bytes of one word, lowest first: the slot widths of its anchors together (7
-/// bits); its slack (vacancy less 1-GPU instances, plus 128); its free GPUs (5 bits); its room (capacity less widths,
-/// plus 128).
+/// Five small numbers of a node in fields of six bits, each shifted so that its top bit answers a question:
 ///
-/// The *difference* of two packed words, wrapping, is the step that leads from one to the other on any node: a step is
-/// added to the state without looking at it, and steps add up.
+/// | bits | number | top bit |
+/// |---|---|---|
+/// | 0..6 | slot widths of its anchors + 31 | it has an anchor |
+/// | 6..12 | slack (vacancy less 1-GPU instances) + 32 | the slack is not negative |
+/// | 12..18 | free GPUs + 31 | it is not full |
+/// | 18..24 | busy GPUs + 31 | it is not empty |
+/// | 24..30 | slot widths less capacity + 31 | its slots overflow |
+///
+/// and bit 30: it is outside Σ now, which follows from the rest and spares the kernels the work.
+///
+/// The *difference* of two such words without bit 30, wrapping, is the step from one to the other: a step is added to
+/// the state of a node without looking at it, and steps add up. Bit 30 then still tells what was before the step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(transparent)]
 pub struct PackedState(pub u32);
 
+const SLACK: u32 = 6;
+const FREE: u32 = 12;
+const BUSY: u32 = 18;
+const OVER: u32 = 24;
+const FIELD: u32 = 0x3f;
+
 impl PackedState {
-    /// The state of a node of this shape.
-    pub fn new(capacity: u8, shape: Shape, free: u8) -> Self {
-        let slack = 128 + shape.vacancy - shape.ones;
-        // `Shape::room` stops at 0, but here an overflow must stay visible: one step back leads out of it.
-        let room = 128 + capacity - shape.widths;
-        Self(u32::from_le_bytes([shape.widths, slack, free, room]))
+    /// Top bit of its field: it has an anchor.
+    pub const ANCHOR: u32 = 1 << 5;
+    /// Top bit of its field: its slack is not negative.
+    pub const SLACK: u32 = 1 << 11;
+    /// Top bit of its field: it is not full.
+    pub const NOT_FULL: u32 = 1 << 17;
+    /// Top bit of its field: it is not empty.
+    pub const NOT_EMPTY: u32 = 1 << 23;
+    /// Top bit of its field: its slots overflow.
+    pub const OVERFLOW: u32 = 1 << 29;
+    /// It was outside Σ before any step.
+    pub const WAS_OUTSIDE: u32 = 1 << 30;
+
+    /// The state of a node of `capacity` that holds `busy` GPUs in this shape.
+    pub fn new(capacity: u8, shape: Shape, busy: u8) -> Self {
+        let word = u32::from(31 + shape.widths)
+            | u32::from(32 + shape.vacancy - shape.ones) << SLACK
+            | u32::from(31 + capacity - busy) << FREE
+            | u32::from(31 + busy) << BUSY
+            | u32::from(31 + shape.widths - capacity) << OVER;
+        let outside = if shape.in_space() { 0 } else { Self::WAS_OUTSIDE };
+        Self(word | outside)
     }
 
     /// What one instance of `gpus` GPUs more adds to the state of a node of `capacity`.
     pub fn step_of(gpus: u8, capacity: u8) -> u32 {
         let gpus32 = u32::from(gpus);
+        let busy = (gpus32 << BUSY).wrapping_sub(gpus32 << FREE);
         match gpus {
             0 => 0,
-            1 => 0u32.wrapping_sub(1 << 8).wrapping_sub(1 << 16),
+            1 => busy.wrapping_sub(1 << SLACK),
             _ => {
                 let width = u32::from(slot_width(gpus, capacity));
-                let slack = width.wrapping_sub(gpus32) << 8;
-                width.wrapping_add(slack).wrapping_sub(gpus32 << 16).wrapping_sub(width << 24)
+                let slots = width.wrapping_add(width << OVER);
+                busy.wrapping_add(slots).wrapping_add(width.wrapping_sub(gpus32) << SLACK)
             }
         }
     }
@@ -50,35 +81,49 @@ impl PackedState {
         Self(self.0.wrapping_add(step))
     }
 
+    /// Whether a bit is set.
+    pub fn is(self, bit: u32) -> bool {
+        self.0 & bit != 0
+    }
+
     /// The slot widths of its anchors together.
-    pub fn widths(self) -> u32 {
-        self.0 & 0x7f
+    pub fn widths(self) -> i32 {
+        self.field(0) - 31
     }
 
     /// Vacancy less 1-GPU instances; negative without anchors or outside Σ.
     pub fn slack(self) -> i32 {
-        (self.0 >> 8 & 0xff) as i32 - 128
+        self.field(SLACK) - 32
     }
 
     /// Free GPUs.
-    pub fn free(self) -> u32 {
-        self.0 >> 16 & 0x1f
+    pub fn free(self) -> i32 {
+        self.field(FREE) - 31
+    }
+
+    /// Busy GPUs.
+    pub fn busy(self) -> i32 {
+        self.field(BUSY) - 31
     }
 
     /// Capacity less slot widths; negative if they overflow.
     pub fn room(self) -> i32 {
-        (self.0 >> 24) as i32 - 128
+        31 - self.field(OVER)
     }
 
     /// Why the node is outside Σ, if it is.
     pub fn outside(self) -> Option<Outside> {
-        if self.room() < 0 {
+        if self.is(Self::OVERFLOW) {
             Some(Outside::SlotsOverflow)
-        } else if self.widths() > 0 && self.slack() < 0 {
+        } else if self.is(Self::ANCHOR) && !self.is(Self::SLACK) {
             Some(Outside::NoVacancy)
         } else {
             None
         }
+    }
+
+    fn field(self, at: u32) -> i32 {
+        (self.0 >> at & FIELD) as i32
     }
 }
 
@@ -86,38 +131,23 @@ impl PackedState {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct NodeBits {
-    /// Devices that work and that nobody holds.
-    pub free: GpuMask,
-    /// Devices that work.
+    /// Devices that work, their number.
     pub capacity: u8,
-    /// What the node is now: `PARTIAL`, `OUTSIDE`, `EMPTY`. It follows from the rest and spares the kernels the work.
-    pub class: u8,
+    /// Zero.
+    pub unused: u8,
+    /// Devices that work and that nobody holds; in the high half of its word, as `Touch::taken` is.
+    pub free: GpuMask,
     /// The numbers that steps are added to.
     pub state: PackedState,
 }
 
 impl NodeBits {
-    /// Some but not all devices are held.
-    pub const PARTIAL: u8 = 1;
-    /// Not in Σ.
-    pub const OUTSIDE: u8 = 2;
-    /// No device is held.
-    pub const EMPTY: u8 = 4;
-
     /// The row of a node.
     pub fn of(node: &Node) -> Self {
-        let shape = Shape::of(node.capacity(), node.composition());
-        let state = PackedState::new(node.capacity(), shape, node.free_gpus());
-        Self { free: node.free(), capacity: node.capacity(), class: class_of(node.capacity(), state), state }
+        let (capacity, composition) = (node.capacity(), node.composition());
+        let state = PackedState::new(capacity, Shape::of(capacity, composition), composition.busy());
+        Self { capacity, unused: 0, free: node.free(), state }
     }
-}
-
-/// The class bits of a state.
-pub fn class_of(capacity: u8, state: PackedState) -> u8 {
-    let empty = state.free() == u32::from(capacity);
-    let partial = !empty && state.free() != 0;
-    let flag = |set: bool, bit: u8| if set { bit } else { 0 };
-    flag(partial, NodeBits::PARTIAL) | flag(state.outside().is_some(), NodeBits::OUTSIDE) | flag(empty, NodeBits::EMPTY)
 }
 
 /// Free CPU and memory of a node, signed: negative if a snapshot has it overcommitted.
@@ -258,14 +288,14 @@ impl NodeEdit {
 pub struct Touch {
     /// The node.
     pub node: u32,
+    /// Index into the table of needs; 0 is none.
+    pub need: u32,
     /// Devices that its moves give back.
     pub freed: GpuMask,
     /// Devices that it takes; they must be free or among `freed`.
     pub taken: GpuMask,
     /// The step of the node's `PackedState`.
     pub step: u32,
-    /// Index into the table of needs; 0 is none.
-    pub need: u32,
 }
 
 /// What is known of a candidate without looking at any node's load.
@@ -330,21 +360,27 @@ mod tests {
     #[test]
     fn steps_are_additive() {
         let state = |capacity, composition: Composition| {
-            PackedState::new(capacity, Shape::of(capacity, composition), capacity - composition.busy())
+            PackedState::new(capacity, Shape::of(capacity, composition), composition.busy())
         };
+        let plain = |state: PackedState| state.0 & !PackedState::WAS_OUTSIDE;
         for capacity in 0..=16 {
             for before in Composition::all(capacity) {
                 let shape = Shape::of(capacity, before);
                 let packed = state(capacity, before);
                 assert_eq!(packed.outside().is_none(), shape.in_space());
-                let (partial, empty) = (before.busy() > 0 && before.busy() < capacity, before.busy() == 0);
-                let class = class_of(capacity, packed);
-                assert_eq!((class & NodeBits::PARTIAL != 0, class & NodeBits::EMPTY != 0), (partial, empty));
+                assert_eq!(packed.is(PackedState::WAS_OUTSIDE), !shape.in_space());
+                assert_eq!(packed.is(PackedState::ANCHOR), shape.has_anchor());
+                assert_eq!(packed.is(PackedState::NOT_EMPTY), before.busy() > 0);
+                assert_eq!(packed.is(PackedState::NOT_FULL), before.busy() < capacity);
+                let numbers = [packed.widths(), packed.free(), packed.busy(), packed.room().max(0)];
+                let expected = [shape.widths, capacity - before.busy(), before.busy(), shape.room];
+                assert_eq!(numbers, expected.map(i32::from));
                 for gpus in 1..=capacity - before.busy() {
                     let after = before.with(gpus).unwrap();
                     let step = PackedState::step_of(gpus, capacity);
-                    assert_eq!(packed.after(step), state(capacity, after), "{capacity} {before} + {gpus}");
-                    assert_eq!(state(capacity, after).after(step.wrapping_neg()), packed);
+                    let stepped = plain(packed.after(step));
+                    assert_eq!(stepped, plain(state(capacity, after)), "{capacity} {before} + {gpus}");
+                    assert_eq!(stepped.wrapping_sub(step), plain(packed));
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use super::abi::{NodeAttributes, NodeBits};
+use super::abi::{NodeAttributes, NodeBits, PackedState};
 use crate::anchor::Outside;
 use crate::cluster::{MAX_GPUS, N_COMPOSITIONS};
 
@@ -71,10 +71,10 @@ impl Census {
         let pool = &mut self.pools[attributes.pool as usize];
         pool.nodes += 1;
         pool.unschedulable += u32::from(attributes.flags & NodeAttributes::SCHEDULABLE == 0);
-        pool.by_free[node.state.free() as usize] += 1;
-        if node.class & NodeBits::EMPTY != 0 {
+        pool.by_free[node.free.count_ones() as usize] += 1;
+        if !node.state.is(PackedState::NOT_EMPTY) {
             pool.empty += 1;
-        } else if node.class & NodeBits::PARTIAL != 0 {
+        } else if node.state.is(PackedState::NOT_FULL) {
             pool.partial += 1;
         } else {
             pool.full += 1;

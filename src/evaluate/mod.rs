@@ -1,12 +1,14 @@
 //! How good is it: candidates in, rows of integers out, the same on every backend.
 
 pub mod abi;
+pub mod conformance;
 pub mod measure;
 pub mod synthetic;
 pub mod twin;
 
 mod backend;
 mod batch;
+mod candidate;
 mod census;
 mod cpu;
 mod kernels;
@@ -17,6 +19,7 @@ mod state;
 
 pub use backend::{Backend, Choice, DeviceInfo, EvalError, devices, open};
 pub use batch::{Batch, BatchRows, MAX_TOUCHES, Scores};
+pub use candidate::{BatchBuilder, CandidateSet, DeltaPhi, Move, Place, PoolChange};
 pub use census::{Census, PoolCensus};
 pub use cpu::Cpu;
 pub use kernels::Kernel;

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use bytemuck::{Pod, Zeroable};
 
-use super::abi::{NONE, NodeAttributes, NodeBits};
+use super::abi::{NONE, NodeAttributes, NodeBits, PackedState};
 use super::state::State;
 use crate::cluster::{Cluster, DomainId, PoolId, RackId, Request, slot_width};
 
@@ -155,7 +155,7 @@ impl NodeQuery {
         let class = &self.classes[class];
         let at = node as usize;
         let bits = &state.bits[at];
-        if bits.state.free() < class.gpus {
+        if bits.free.count_ones() < class.gpus {
             return None;
         }
         let key = order_key(class, bits)?;
@@ -181,16 +181,16 @@ const EMPTY_NODES: u32 = 64;
 const POOL_NODES: u32 = 32;
 
 fn order_key(class: &DemandClass, node: &NodeBits) -> Option<u32> {
-    let free = node.state.free();
+    let free = node.free.count_ones();
     match NodeOrder::from_number(class.order) {
         NodeOrder::FirstFit => Some(0),
         NodeOrder::BestFit => Some(free),
-        NodeOrder::WorstFit => Some(16 - free.min(16)),
+        NodeOrder::WorstFit => Some(16 - free),
         NodeOrder::Compass if class.gpus == 0 => Some(0),
-        NodeOrder::Compass if node.class & NodeBits::OUTSIDE != 0 => None,
-        NodeOrder::Compass if node.class & NodeBits::EMPTY != 0 => Some(EMPTY_NODES + u32::from(node.capacity)),
+        NodeOrder::Compass if node.state.is(PackedState::WAS_OUTSIDE) => None,
+        NodeOrder::Compass if !node.state.is(PackedState::NOT_EMPTY) => Some(EMPTY_NODES + u32::from(node.capacity)),
         NodeOrder::Compass => {
-            let slotted = node.state.widths() > 0;
+            let slotted = node.state.is(PackedState::ANCHOR);
             match (class.gpus, slotted) {
                 (1, true) => (node.state.slack() > 0).then_some(0),
                 (1, false) => Some(POOL_NODES + free),

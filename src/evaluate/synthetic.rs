@@ -98,8 +98,10 @@ pub fn batch(
     let per_candidate = per_candidate.clamp(1, nodes.max(1));
     let n = if nodes == 0 { 0 } else { touches / per_candidate };
     let mut numbers = Numbers::new(seed);
-    let mut rows =
-        BatchRows { nodes, needs: vec![Need::NONE, Need { cpu: 8000, memory: 65_536 }], ..Default::default() };
+    let mut rows = BatchRows { nodes, needs: vec![Need::NONE], ..Default::default() };
+    if asking > 0 {
+        rows.needs.push(Need { cpu: 8000, memory: 65_536 });
+    }
     rows.touches.reserve_exact(n * per_candidate);
     rows.offsets.push(0);
     let mut seen = vec![u32::MAX; nodes];
@@ -145,5 +147,5 @@ fn touch(cluster: &Cluster, id: NodeId, numbers: &mut Numbers) -> Touch {
         taken = lowest_gpus(node.free(), gpus).unwrap_or(0);
         step = PackedState::step_of(gpus, node.capacity());
     }
-    Touch { node: id.0, freed, taken, step, need: 0 }
+    Touch { node: id.0, need: 0, freed, taken, step }
 }

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufWriter, Write};
 use serde::Serialize;
 use serde::de::{DeserializeSeed, Error, MapAccess};
 
-use crate::cluster::{BuildError, Cluster, JobId};
+use crate::cluster::{BuildError, Cluster};
 use crate::workload::{Queue, QueueEntry};
 
 use super::error::{FormatError, Note};
@@ -42,7 +42,6 @@ pub fn read_queue_from(
     let mut queue = Queue::new();
     let mut scratch = LineScratch::default();
     let mut path = Path::default();
-    let mut removed = Removed::default();
     while let Some((line, text)) = lines.next()? {
         scratch.clear();
         let mut json = serde_json::Deserializer::from_slice(text);
@@ -55,10 +54,6 @@ pub fn read_queue_from(
                 let text = format!("found job \"{}\", expected one that runs or is queued before", scratch.remove);
                 fault("remove", text)
             })?;
-            if !removed.add(job) {
-                let text = format!("found job \"{}\", which is removed before, expected a job once", scratch.remove);
-                return Err(fault("remove", text));
-            }
             queue.push(QueueEntry::Remove(job));
         } else {
             let registered = scratch.job.with_spec(|spec| cluster.register(spec, scratch.instances));
@@ -76,23 +71,6 @@ pub fn read_queue_from(
         notes.push(Note { place: name.to_owned(), text: "the queue is empty".to_owned() });
     }
     Ok((queue, notes))
-}
-
-/// The jobs that were removed, a bit each.
-#[derive(Default)]
-struct Removed(Vec<u64>);
-
-impl Removed {
-    /// False if it was removed already.
-    fn add(&mut self, job: JobId) -> bool {
-        let (word, bit) = (job.index() / 64, 1 << (job.index() % 64));
-        if self.0.len() <= word {
-            self.0.resize(word + 1, 0);
-        }
-        let new = self.0[word] & bit == 0;
-        self.0[word] |= bit;
-        new
-    }
 }
 
 /// One line, in buffers that the next line uses again.

@@ -94,8 +94,8 @@ pub fn phi_star(capacity: u8, demand: &Demand) -> Result<Solution, DemandError> 
 /// Nothing here depends on the order of the questions except the time they take. A question costs O(1) where the
 /// Workload Composition Condition holds. Else, whatever the counts are, it is an integer program with at most eight rows
 /// (complementary sizes are matched first) and a column for each way to fill a node (66 at capacity 8, 914 at 16), and
-/// typically costs microseconds at capacity 8 and some tens of them at 16. The worst case is exponential in the number of columns, as for any exact method; the largest seen is
-/// told beside the benchmark `phi_star`.
+/// typically costs microseconds at capacity 8 and some tens of them at 16. The worst case is exponential in the number
+/// of columns, as for any exact method; the test module `effort` looks for hard demands.
 ///
 /// No size of a demand may be larger than the capacity, and no count larger than [`MAX_COUNT`]; [`phi_star`] checks
 /// that.

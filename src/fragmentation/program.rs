@@ -119,6 +119,9 @@ impl<'a> Program<'a> {
             let draw = |at: &usize| basis.solution(&table.patterns[*at].counts)[short];
             branch = path.into_iter().filter(|&at| !table.is_lone(at)).max_by_key(draw);
         }
+        if let Some(size) = (0..row.len()).find(|&size| (1..=RARE).contains(&row[size])) {
+            return Step::Decided(self.place_rare(size, &basis, row, budget));
+        }
         for &(_, pattern, times) in fractional.iter().filter(|_| probe) {
             // Where one side is too dear at once, there is nothing to branch on.
             let taken = self.search.table(self.table).patterns[pattern];
@@ -138,9 +141,6 @@ impl<'a> Program<'a> {
         let Some(pattern) = branch else {
             return Step::Decided(self.branch(fractional[0].1, fractional[0].2, row, budget));
         };
-        if let Some(size) = (0..row.len()).find(|&size| (1..=RARE).contains(&row[size])) {
-            return Step::Decided(self.place_rare(size, &basis, row, budget));
-        }
         self.banned.push(pattern);
         let packs = self.packs(row, budget);
         self.banned.pop();

@@ -184,11 +184,10 @@ fn a_bad_queue_is_refused_with_its_line() {
         (r#"{"job":"y","instances":1,"#, "EOF while parsing"),
         (r#"{"remove":"y"}"#, "remove: found job \"y\", expected one that runs or is queued before"),
         (r#"{"remove":"x","job":"y"}"#, "found `job` beside `remove`"),
-        ("{\"remove\":\"x\"}\n{\"remove\":\"x\"}", "which is removed before"),
     ];
     for (bad, expected) in cases {
         let error = queue(&format!("{good}\n\n{bad}\n")).unwrap_err();
-        assert_eq!(error.line(), Some(if bad.contains('\n') { 4 } else { 3 }));
+        assert_eq!(error.line(), Some(3));
         assert!(error.to_string().contains(expected), "{bad}\n{error}\n{expected}");
     }
 }
@@ -274,6 +273,7 @@ fn an_output_appears_whole_or_not_at_all() {
     assert!(AtomicFile::create(directory.path()).is_err());
 }
 
+#[expect(clippy::print_stderr, reason = "a skipped test says so")]
 fn data(name: &str) -> Option<PathBuf> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data").join(name);
     if !path.exists() {

@@ -93,7 +93,9 @@ fn no_file_is_unsafe_and_only_cli_prints() {
         assert!(!code().any(|line| line.contains("unsafe ")), "{} is unsafe", path.display());
         let prints = ["println!(", "eprintln!(", "print!(", "eprint!(", "stdout()", "stderr()"];
         let speaks = code().any(|line| prints.iter().any(|macro_name| line.contains(macro_name)));
-        let may = path.strip_prefix(source()).unwrap().starts_with("cli");
+        let relative = path.strip_prefix(source()).unwrap();
+        // Tests beside the code may say what they measured.
+        let may = relative.starts_with("cli") || relative.iter().any(|part| part == "tests");
         assert!(may || !speaks, "{} prints", path.display());
     }
 }

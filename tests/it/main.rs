@@ -1,10 +1,11 @@
-//! The integration tests, one binary.
+//! The integration tests, one program for all of them.
 #![expect(clippy::print_stdout, reason = "tests say what they skipped and how much they covered")]
 
 mod decide;
 mod decide_audit;
 mod decide_cases;
 mod decide_cost;
+mod evaluate;
 mod formats;
 mod layers;
 mod model_check;

@@ -1,6 +1,6 @@
 //! Scores every candidate of a batch on the resident nodes.
 
-use crate::evaluate::abi::{NodeBits, ScoreRow, Touch, class_of};
+use crate::evaluate::abi::{PackedState, ScoreRow, Touch};
 use crate::evaluate::batch::Batch;
 use crate::evaluate::reason::Reason;
 use crate::evaluate::state::State;
@@ -23,21 +23,24 @@ fn score(state: &State, batch: &Batch, candidate: usize) -> ScoreRow {
     }
     let mut row = ScoreRow::default();
     for touch in touches {
-        let node = state.bits[touch.node as usize];
-        let after = node.state.after(touch.step);
-        let is = |class: u8, bit: u8| i32::from(class & bit != 0);
-        let (before_class, after_class) = (node.class, class_of(node.capacity, after));
-        let (outside, outside_after) = (is(before_class, NodeBits::OUTSIDE), is(after_class, NodeBits::OUTSIDE));
-        let (empty, empty_after) = (is(before_class, NodeBits::EMPTY), is(after_class, NodeBits::EMPTY));
-        row.delta_partial += is(after_class, NodeBits::PARTIAL) - is(before_class, NodeBits::PARTIAL);
-        row.left += u32::from(outside < outside_after);
-        row.entered += u32::from(outside > outside_after);
-        row.outside += outside_after as u32;
-        row.opened += u32::from(empty > empty_after);
-        row.delta_empty += empty_after - empty;
-        row.residual += after.free();
+        let before = state.bits[touch.node as usize].state;
+        let after = before.after(touch.step);
+        let partial = |state: PackedState| i32::from(is_partial(state));
+        row.delta_partial += partial(after) - partial(before);
+        let (outside, outside_after) = (before.is(PackedState::WAS_OUTSIDE), after.outside().is_some());
+        row.left += u32::from(!outside && outside_after);
+        row.entered += u32::from(outside && !outside_after);
+        row.outside += u32::from(outside_after);
+        let (empty, empty_after) = (!before.is(PackedState::NOT_EMPTY), !after.is(PackedState::NOT_EMPTY));
+        row.opened += u32::from(empty && !empty_after);
+        row.delta_empty += i32::from(empty_after) - i32::from(empty);
+        row.residual = row.residual.wrapping_add_signed(after.free());
     }
     row
+}
+
+fn is_partial(state: PackedState) -> bool {
+    state.is(PackedState::NOT_EMPTY) && state.is(PackedState::NOT_FULL)
 }
 
 /// What stands against a touch now.

@@ -4,11 +4,20 @@ use rustc_hash::FxHashMap;
 
 use crate::workload::Demand;
 
+/// What is least over all packings.
+#[derive(Clone, Copy)]
+pub(super) struct Optimum {
+    /// Partial nodes, and the nodes of the smallest packing among those with so few partial ones.
+    pub(super) partial: (u64, u64),
+    /// Nodes.
+    pub(super) nodes: u64,
+}
+
 /// Optima by trying every bin for the largest instance.
 pub(super) struct Brute {
     capacity: u64,
-    /// Counts in four bits a size (size 1 lowest) to the fewest partial nodes and the fewest nodes.
-    memory: FxHashMap<u64, (u64, u64)>,
+    /// Counts in four bits a size (size 1 lowest) to the optimum.
+    memory: FxHashMap<u64, Optimum>,
 }
 
 impl Brute {
@@ -16,38 +25,25 @@ impl Brute {
         Self { capacity: u64::from(capacity), memory: FxHashMap::default() }
     }
 
-    /// The fewest partial nodes, and (of a packing that may be another) the fewest nodes.
-    pub(super) fn optimum(&mut self, demand: &Demand) -> (u64, u64) {
+    pub(super) fn optimum(&mut self, demand: &Demand) -> Optimum {
         self.solve(pack(demand))
     }
 
-    /// The fewest nodes of a packing with `partial` partial nodes, which must be possible.
-    pub(super) fn fewest_nodes_with(&self, demand: &Demand, partial: u64) -> u64 {
-        self.limited(pack(demand), partial).expect("that many partial nodes are possible")
-    }
-
-    fn solve(&mut self, counts: u64) -> (u64, u64) {
+    fn solve(&mut self, counts: u64) -> Optimum {
         if counts == 0 {
-            return (0, 0);
+            return Optimum { partial: (0, 0), nodes: 0 };
         }
         if let Some(&known) = self.memory.get(&counts) {
             return known;
         }
-        let mut best = (u64::MAX, u64::MAX);
+        let mut best = Optimum { partial: (u64::MAX, u64::MAX), nodes: u64::MAX };
         for (rest, free) in bins(counts, self.capacity) {
-            let (partial, nodes) = self.solve(rest);
-            best = (best.0.min(partial + u64::from(free > 0)), best.1.min(nodes + 1));
+            let Optimum { partial, nodes } = self.solve(rest);
+            best.partial = best.partial.min((partial.0 + u64::from(free > 0), partial.1 + 1));
+            best.nodes = best.nodes.min(nodes + 1);
         }
         self.memory.insert(counts, best);
         best
-    }
-
-    fn limited(&self, counts: u64, partial: u64) -> Option<u64> {
-        if counts == 0 {
-            return Some(0);
-        }
-        let bins = bins(counts, self.capacity).into_iter();
-        bins.filter_map(|(rest, free)| Some(self.limited(rest, partial.checked_sub(u64::from(free > 0))?)? + 1)).min()
     }
 }
 

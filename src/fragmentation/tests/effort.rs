@@ -112,22 +112,3 @@ fn audits() {
         report(&format!("G {capacity}: max_more for all sizes in {:?}: {more:?}", start.elapsed()));
     }
 }
-
-#[test]
-#[ignore = "probe"]
-fn probe() {
-    let capacity = 14;
-    let mut random = ChaCha8Rng::seed_from_u64(7);
-    for _ in 0..20_000 {
-        let mut demand = Demand::new();
-        for gpus in 1..=capacity {
-            if random.random_range(0..2) == 0 {
-                demand.add(gpus, random.random_range(0..=1_000_000));
-            }
-        }
-        report(&format!("{:?}", demand.sizes().collect::<Vec<_>>()));
-        PhiStar::new(capacity).solve(&demand);
-        report("bins");
-        PhiStar::new(capacity).fewest_nodes(&demand);
-    }
-}

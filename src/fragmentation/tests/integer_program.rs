@@ -47,9 +47,7 @@ fn compare(capacity: u8, rounds: u32, most: u64, sizes: usize, seed: u64) {
             let gpus = random.random_range(1..=capacity);
             demand.add(gpus, random.random_range(0..=if gpus == 1 { most / 8 } else { most }));
         }
-        eprintln!("{:?}", demand.sizes().collect::<Vec<_>>());
         let (partial, nodes) = by_program(capacity, &demand);
-        eprintln!("ours");
         assert_eq!(phi_star(capacity, &demand).unwrap().partial, partial, "{demand:?}");
         assert_eq!(warm.solve(&demand).partial, partial, "{demand:?}");
         assert_eq!(warm.fewest_nodes(&demand), nodes, "{demand:?}");
@@ -69,8 +67,8 @@ fn random_demands_at_capacity_6_and_11() {
 
 #[test]
 fn random_demands_at_capacity_8() {
-    compare(8, 60, 100, 5, 8);
-    compare(8, 20, 5_000, 4, 88);
+    compare(8, 40, 60, 5, 8);
+    compare(8, 20, 300, 3, 88);
 }
 
 #[test]
