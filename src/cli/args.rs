@@ -142,6 +142,9 @@ pub(super) struct PlaceArgs {
     /// Press a trace together until the free GPUs are loaded to this share
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(super) load: Option<u32>,
+    /// Stop after this many lines of the queue, to look at the cluster in the middle of a trace
+    #[arg(long, value_name = "N")]
+    pub(super) first: Option<usize>,
 }
 
 /// `audit`.

@@ -15,18 +15,21 @@ const NOBODY: u32 = u32::MAX;
 /// A job. Its name and its request are kept apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job {
-    pub(super) request: RequestId,
+    /// The request's number, with `PINNED` for a job that must not be moved: there may be a million jobs.
+    request_and_pin: u32,
     pub(super) instances: u32,
     /// The first instance, `NOBODY` before the job was first given instance numbers.
     pub(super) first: u32,
     pub(super) running: u32,
-    pub(super) migratable: bool,
 }
+
+/// The bit of a pinned job.
+const PINNED: u32 = 1 << 31;
 
 impl Job {
     /// Its request's number.
     pub fn request(&self) -> RequestId {
-        self.request
+        RequestId(self.request_and_pin & !PINNED)
     }
 
     /// The number of its instances.
@@ -41,7 +44,7 @@ impl Job {
 
     /// Whether its instances may be moved while they run.
     pub fn migratable(&self) -> bool {
-        self.migratable
+        self.request_and_pin & PINNED == 0
     }
 }
 
@@ -213,7 +216,7 @@ impl Cluster {
 
     /// What each instance of the job asks for.
     pub fn request_of(&self, job: JobId) -> &Request {
-        self.request(self.job(job).request)
+        self.request(self.job(job).request())
     }
 
     /// One instance.
@@ -289,7 +292,9 @@ impl Cluster {
     ) -> Result<Option<JobId>, TooManyNames> {
         let (id, new) = self.job_names.insert(name)?;
         if new {
-            self.jobs.push(Job { request, instances, first: NOBODY, running: 0, migratable });
+            debug_assert!(request.0 < PINNED);
+            let request_and_pin = request.0 | if migratable { 0 } else { PINNED };
+            self.jobs.push(Job { request_and_pin, instances, first: NOBODY, running: 0 });
         }
         Ok(new.then_some(JobId(id)))
     }
@@ -375,7 +380,7 @@ impl Cluster {
         let (Edit::Take { instance, node: node_id, gpus } | Edit::Free { instance, node: node_id, gpus }) = edit;
         let holder = &mut self.instances[instance.index()];
         let job = &mut self.jobs[holder.job.index()];
-        let request = &self.requests[job.request.index()];
+        let request = &self.requests[job.request().index()];
         let node = &mut self.nodes[node_id.index()];
         let (cpu, memory) = (u64::from(request.cpu_milli), u64::from(request.memory_mib));
         let anchors = if request.gpus >= 2 { gpus } else { 0 };

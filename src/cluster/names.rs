@@ -3,6 +3,7 @@
 use std::hash::Hasher;
 
 use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 use rustc_hash::FxHasher;
 
 /// A set of distinct names, numbered from 0 in the order of insertion.
@@ -32,9 +33,7 @@ impl Names {
 
     /// The name at `index`. Panics if there is none.
     pub fn get(&self, index: u32) -> &str {
-        let index = index as usize;
-        let start = if index == 0 { 0 } else { self.ends[index - 1] as usize };
-        &self.text[start..self.ends[index] as usize]
+        slice(&self.text, &self.ends, index)
     }
 
     /// The index of `name`, if it was inserted. O(length).
@@ -47,23 +46,40 @@ impl Names {
     /// # Errors
     /// If the arena is full; nothing has changed then.
     pub fn insert(&mut self, name: &str) -> Result<(u32, bool), TooManyNames> {
-        if let Some(index) = self.find(name) {
-            return Ok((index, false));
+        if self.table.len() == self.table.capacity() {
+            self.grow();
         }
-        let end = u32::try_from(self.text.len() + name.len()).map_err(|_| TooManyNames)?;
-        let index = u32::try_from(self.ends.len()).map_err(|_| TooManyNames)?;
-        if index == u32::MAX {
-            return Err(TooManyNames);
-        }
-        self.text.push_str(name);
-        self.ends.push(end);
+        let hash = hash(name);
         let Self { text, ends, table } = self;
-        table.insert_unique(hash(name), index, |&i| {
-            let start = if i == 0 { 0 } else { ends[i as usize - 1] as usize };
-            hash(&text[start..ends[i as usize] as usize])
-        });
+        // The table has room: it never hashes again by itself, and so never reads names in the order of hashes.
+        let entry = table.entry(hash, |&index| slice(text, ends, index) == name, |_| 0);
+        let vacant = match entry {
+            Entry::Occupied(found) => return Ok((*found.get(), false)),
+            Entry::Vacant(vacant) => vacant,
+        };
+        let end = u32::try_from(text.len() + name.len()).map_err(|_| TooManyNames)?;
+        let index = u32::try_from(ends.len()).ok().filter(|&index| index < u32::MAX).ok_or(TooManyNames)?;
+        vacant.insert(index);
+        text.push_str(name);
+        ends.push(end);
         Ok((index, true))
     }
+
+    /// A table of twice the size, filled in the order of the text.
+    #[cold]
+    fn grow(&mut self) {
+        let mut table = HashTable::with_capacity((self.ends.len() * 2).max(8));
+        for index in 0..self.ends.len() as u32 {
+            table.insert_unique(hash(self.get(index)), index, |_| 0);
+        }
+        self.table = table;
+    }
+}
+
+fn slice<'t>(text: &'t str, ends: &[u32], index: u32) -> &'t str {
+    let index = index as usize;
+    let start = if index == 0 { 0 } else { ends[index - 1] as usize };
+    &text[start..ends[index] as usize]
 }
 
 fn hash(name: &str) -> u64 {
