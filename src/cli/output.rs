@@ -162,9 +162,12 @@ pub(super) fn say_failure(failure: &Failure) {
     say(format_args!("{failure}"));
 }
 
-/// Says what is wrong with the arguments, in the words of their parser.
+/// Says what is wrong with the arguments, in the words of their parser; or shows its help, where a command is missing.
 pub(super) fn say_usage(text: &str) {
-    say(format_args!("{}", text.strip_prefix("error: ").unwrap_or(text).trim_end()));
+    match text.strip_prefix("error: ") {
+        Some(error) => say(format_args!("{}", error.trim_end())),
+        None => drop(io::stderr().lock().write_all(text.as_bytes())),
+    }
 }
 
 /// Whether two paths that are to be written are one file, which need not be there yet.

@@ -6,6 +6,8 @@ use std::process::{Command, Output, Stdio};
 
 use expect_test::{ExpectFile, expect_file};
 
+mod agree;
+
 fn program() -> Command {
     Command::new(env!("CARGO_BIN_EXE_slotwise"))
 }
