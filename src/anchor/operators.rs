@@ -98,10 +98,16 @@ pub fn remove(transaction: &mut Transaction<'_>, job: JobId, rules: &Rules) {
 }
 
 fn after_event(mover: &mut Mover<'_, '_>, rules: &Rules) {
-    if rules.trigger != Trigger::EveryEvent {
-        return;
+    if rules.trigger == Trigger::EveryEvent {
+        restore(mover, rules.variant);
     }
-    match rules.variant {
+    if mover.transaction.n_freed() > 0 {
+        mover.transaction.settle();
+    }
+}
+
+fn restore(mover: &mut Mover<'_, '_>, variant: Variant) {
+    match variant {
         Variant::Invariant => compact_dirty(mover),
         Variant::Paper => {
             while let Some(pool) = mover.transaction.state_mut().take_dirty() {

@@ -40,27 +40,34 @@ pub(super) struct Journal {
 /// have a few, which are looked through; the first repair of a large cluster has very many, which are hashed.
 #[derive(Clone, Debug, Default)]
 struct Origins {
-    list: Vec<(InstanceId, NodeId)>,
+    list: Vec<(InstanceId, Origin)>,
     /// All of the list, once it is long.
-    index: FxHashMap<InstanceId, NodeId>,
+    index: FxHashMap<InstanceId, Origin>,
+}
+
+/// What an instance held when the transaction began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Origin {
+    node: NodeId,
+    gpus: GpuMask,
 }
 
 impl Origins {
     const LONG: usize = 16;
 
-    fn get(&self, instance: InstanceId) -> Option<NodeId> {
+    fn get(&self, instance: InstanceId) -> Option<Origin> {
         if self.list.len() <= Self::LONG {
-            return self.list.iter().find(|(other, _)| *other == instance).map(|&(_, node)| node);
+            return self.list.iter().find(|(other, _)| *other == instance).map(|&(_, origin)| origin);
         }
         self.index.get(&instance).copied()
     }
 
-    fn push(&mut self, instance: InstanceId, node: NodeId) {
-        self.list.push((instance, node));
+    fn push(&mut self, instance: InstanceId, origin: Origin) {
+        self.list.push((instance, origin));
         if self.list.len() == Self::LONG + 1 {
             self.index.extend(self.list.iter().copied());
         } else if self.list.len() > Self::LONG {
-            self.index.insert(instance, node);
+            self.index.insert(instance, origin);
         }
     }
 
@@ -180,7 +187,7 @@ impl Transaction<'_> {
 
     /// Where an instance was when the transaction began, if it was freed since.
     pub fn origin(&self, instance: InstanceId) -> Option<NodeId> {
-        self.state.journal.origins.get(instance)
+        self.state.journal.origins.get(instance).map(|origin| origin.node)
     }
 
     /// The number of instances that ran at the start, were freed since, and run on another node now.
@@ -190,7 +197,7 @@ impl Transaction<'_> {
             .origins
             .list
             .iter()
-            .filter(|&&(instance, from)| self.migration(instance, from).is_some())
+            .filter(|&&(instance, from)| self.migration(instance, from.node).is_some())
             .count()
     }
 
@@ -202,7 +209,7 @@ impl Transaction<'_> {
             .origins
             .list
             .iter()
-            .filter_map(|&(instance, from)| self.migration(instance, from))
+            .filter_map(|&(instance, from)| self.migration(instance, from.node))
             .collect();
         migrations.sort_unstable();
         migrations
@@ -214,6 +221,48 @@ impl Transaction<'_> {
         self.state.journal.log.clear();
     }
 
+    /// Gives instances that left their node and came back the devices they had: what stays on a node stays where it is,
+    /// and only what comes to it is free to choose. Nothing else changes.
+    pub fn settle(&mut self) {
+        let mut nodes: Vec<NodeId> = self.returned_elsewhere().map(|(_, origin)| origin.node).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        for node in nodes {
+            let start = self.checkpoint();
+            if self.settle_node(node).is_err() {
+                self.rollback(start);
+            }
+        }
+    }
+
+    /// Instances that are back on their node, on other devices than they had.
+    fn returned_elsewhere(&self) -> impl Iterator<Item = (InstanceId, Origin)> + '_ {
+        self.state.journal.origins.list.iter().copied().filter(|&(instance, origin)| {
+            let held = self.cluster().instance(instance);
+            held.node() == Some(origin.node) && held.gpus() != origin.gpus
+        })
+    }
+
+    /// Seats the returned instances of a node first, then those that are new there, on the lowest devices left.
+    fn settle_node(&mut self, node: NodeId) -> Result<(), EditError> {
+        let returned: Vec<(InstanceId, Origin)> =
+            self.returned_elsewhere().filter(|(_, origin)| origin.node == node).collect();
+        let starting = self.state.journal.starting;
+        let is_new = |instance: &InstanceId| match self.state.journal.origins.get(*instance) {
+            Some(origin) => origin.node != node,
+            None => starting == Some(self.cluster().instance(*instance).job()),
+        };
+        let mut new: Vec<InstanceId> = self.cluster().instances_on(node).filter(is_new).collect();
+        new.sort_unstable();
+        for &instance in returned.iter().map(|(instance, _)| instance).chain(&new) {
+            self.free(instance)?;
+        }
+        for (instance, origin) in returned {
+            self.take(instance, node, origin.gpus)?;
+        }
+        new.into_iter().try_for_each(|instance| self.take_lowest(instance, node))
+    }
+
     fn migration(&self, instance: InstanceId, from: NodeId) -> Option<Migration> {
         let held = self.cluster().instance(instance);
         let to = held.node()?;
@@ -222,10 +271,10 @@ impl Transaction<'_> {
 
     fn push(&mut self, edit: Edit) -> Result<(), EditError> {
         self.state.apply(edit)?;
-        if let Edit::Free { instance, node, .. } = edit
+        if let Edit::Free { instance, node, gpus } = edit
             && self.counts_as_move(instance)
         {
-            self.state.journal.origins.push(instance, node);
+            self.state.journal.origins.push(instance, Origin { node, gpus });
         }
         self.state.journal.log.push(edit);
         Ok(())

@@ -258,10 +258,10 @@ proptest! {
             }
             // What is not named as migrated is where it was.
             for job in cluster.job_ids().filter(|&job| cluster.job(job).runs() && job.index() < before.jobs().len()) {
-                for instance in cluster.instances_of(job).filter(|i| (i.index()) < 1 << 20) {
+                for instance in cluster.instances_of(job) {
                     let moved = migrations.iter().any(|migration| migration.instance == instance);
                     if before.job(job).runs() && !moved {
-                        prop_assert_eq!(before.instance(instance).node(), cluster.instance(instance).node());
+                        prop_assert_eq!(before.instance(instance), cluster.instance(instance));
                     }
                 }
             }

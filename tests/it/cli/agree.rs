@@ -88,13 +88,11 @@ fn decisions_and_scores_agree() {
 }
 
 #[test]
-#[ignore = "an instance that a repacking brings back to its node may hold other devices there, which no line tells"]
 fn decisions_with_moves_and_scores_agree() {
     first_decision_is_scored_as_decided("compass");
 }
 
 #[test]
-#[ignore = "an instance that a repacking brings back to its node may hold other devices there, which no line tells"]
 fn the_lines_lead_from_one_snapshot_to_the_next() {
     for seed in 1..6 {
         let case = Case::new(seed, "compass");
