@@ -203,16 +203,19 @@ impl Transaction<'_> {
 
     /// The net migrations so far, by job and instance.
     pub fn migrations(&self) -> Vec<Migration> {
-        let mut migrations: Vec<Migration> = self
-            .state
-            .journal
-            .origins
-            .list
-            .iter()
-            .filter_map(|&(instance, from)| self.migration(instance, from.node))
-            .collect();
-        migrations.sort_unstable();
+        let mut migrations = Vec::new();
+        self.migrations_into(&mut migrations);
         migrations
+    }
+
+    /// The same, in place of what a list holds.
+    pub fn migrations_into(&self, migrations: &mut Vec<Migration>) {
+        migrations.clear();
+        let moved = self.state.journal.origins.list.iter();
+        migrations.extend(moved.filter_map(|&(instance, origin)| self.migration(instance, origin.node)));
+        if migrations.len() > 1 {
+            migrations.sort_unstable();
+        }
     }
 
     /// Keeps everything.

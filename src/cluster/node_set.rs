@@ -100,7 +100,11 @@ impl NodeSet {
 
     /// The lowest member.
     pub fn first(&self) -> Option<u32> {
-        self.next(0)
+        if self.len == 0 {
+            return None;
+        }
+        let down = self.starts[..self.n_levels as usize].iter().rev();
+        Some(down.fold(0, |found, &start| found * 64 + self.words[(start + found) as usize].trailing_zeros()))
     }
 
     /// The lowest member that is at least `from`.

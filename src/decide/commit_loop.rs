@@ -283,6 +283,6 @@ fn record(decision: &mut Decision, window: &mut Window, transaction: &Transactio
     }
     decision.in_abs = Some(in_abs);
     if transaction.n_freed() > 0 {
-        decision.migrations = transaction.migrations();
+        transaction.migrations_into(&mut decision.migrations);
     }
 }
