@@ -10,7 +10,7 @@ use crate::cluster::{BuildError, Cluster, ClusterBuilder, GpuMask, MAX_GPUS, Nod
 use super::error::{FormatError, Note, json_text};
 use super::job::{COMMON_FIELDS, JobScratch, MAX_SECONDS, amount};
 use super::json::{Flag, Int, Items, ListSeed, Maybe, Object, ObjectSeed, Path, Text, require};
-use super::source::Source;
+use super::source::{HeadThenRest, Source};
 
 /// Notes of one kind that are told one by one; the others are counted.
 const MOST_NOTES: usize = 20;
@@ -44,11 +44,21 @@ pub fn read_cluster(path: &str) -> Result<Snapshot, FormatError> {
 /// # Errors
 /// As for [`read_cluster`].
 pub fn read_cluster_from(name: &str, reader: impl Read) -> Result<Snapshot, FormatError> {
-    // A BufReader of its own: serde_json reads byte by byte, which the standard library makes fast for this type alone.
-    let mut json = serde_json::Deserializer::from_reader(BufReader::with_capacity(64 << 10, reader));
     let mut path = Path::default();
     let mut document = Document::default();
-    let read = ObjectSeed(&mut document, &mut path).deserialize(&mut json).and_then(|()| json.end());
+    let mut reader = reader;
+    let mut head = Vec::new();
+    let read = match reader.by_ref().take(READ_WHOLE as u64 + 1).read_to_end(&mut head) {
+        Err(error) => Err(serde_json::Error::io(error)),
+        Ok(_) if head.len() <= READ_WHOLE => document.read(&mut serde_json::Deserializer::from_slice(&head), &mut path),
+        Ok(_) => {
+            let all = HeadThenRest::new(head, reader);
+            // A BufReader of its own: serde_json reads byte by byte, which the standard library makes fast for this
+            // type alone.
+            let all = BufReader::with_capacity(64 << 10, all);
+            document.read(&mut serde_json::Deserializer::from_reader(all), &mut path)
+        }
+    };
     if let Err(error) = read {
         let lines_before = (!document.no_position).then_some(0);
         return Err(FormatError::json(name, lines_before, &path.to_string(), error));
@@ -58,6 +68,10 @@ pub fn read_cluster_from(name: &str, reader: impl Read) -> Result<Snapshot, Form
     let notes = overcommitted(&cluster);
     Ok(Snapshot { cluster, as_of: document.as_of, notes })
 }
+
+/// A document up to this size is read whole, which is twice as fast; a larger one is read piece by piece, so that memory
+/// stays with the cluster.
+const READ_WHOLE: usize = 8 << 20;
 
 fn overcommitted(cluster: &Cluster) -> Vec<Note> {
     let all = || cluster.node_ids().filter(|&id| cluster.node(id).overcommitted());
@@ -97,6 +111,17 @@ struct Document {
     /// The reader's position says nothing: the fault is in the text that was kept.
     no_position: bool,
     nodes_read: bool,
+}
+
+impl Document {
+    fn read<'de, R: serde_json::de::Read<'de>>(
+        &mut self,
+        json: &mut serde_json::Deserializer<R>,
+        path: &mut Path,
+    ) -> Result<(), serde_json::Error> {
+        ObjectSeed(self, path).deserialize(&mut *json)?;
+        json.end()
+    }
 }
 
 impl Object for Document {
