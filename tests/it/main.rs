@@ -4,7 +4,10 @@
 mod decide;
 mod decide_audit;
 mod decide_cases;
+mod decide_choices;
 mod decide_cost;
+mod decide_support;
+mod decide_windows;
 mod evaluate;
 mod formats;
 mod layers;
