@@ -47,6 +47,10 @@ impl PlaceOptions {
     }
 }
 
+/// The most instances of a CPU-only gang. GPUs bound every other gang by what the cluster has; where nodes set no limit,
+/// nothing but this keeps a line of a queue from asking for more instances than memory holds.
+const MOST_CPU_ONLY: u32 = 1 << 24;
+
 /// What became of an entry of the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Status {
@@ -139,6 +143,11 @@ impl<'s> CommitLoop<'s> {
         self.state
     }
 
+    /// N·SIF of that state.
+    pub fn n_sif(&self) -> i64 {
+        self.n_sif
+    }
+
     /// Decides all entries in order and shows each decision to `sink`.
     pub fn run(&mut self, queue: &[QueueEntry], sink: &mut dyn FnMut(&Decision)) {
         let mut index = 0;
@@ -210,14 +219,17 @@ impl<'s> CommitLoop<'s> {
         };
         match by_gpus {
             Some(why) => return Status::Blocked(why),
-            None if need.gpus == 0 && instances > 1 && !why::fits(self.state, need, instances) => {
+            None if need.gpus == 0
+                && instances > 1
+                && (instances > MOST_CPU_ONLY || !why::fits(self.state, need, instances)) =>
+            {
                 return Status::Blocked(Why::Constraint);
             }
             None => {}
         }
         let mut transaction = self.state.begin();
         if !transaction.start(job) {
-            return Status::Blocked(Why::Capacity);
+            return Status::Blocked(if need.gpus == 0 { Why::Constraint } else { Why::Capacity });
         }
         let placed = match method {
             Method::Anchor(variant) => anchor::place(&mut transaction, job, &self.options.rules(variant)),

@@ -8,12 +8,13 @@ use slotwise::workload::QueueEntry;
 
 /// 100,000 GPUs and as many jobs, sized as in the first trace of COMPASS-ABS (table 1); from the 30,000th on, the oldest
 /// leaves before each arrival.
-fn scenario() -> (Cluster, Vec<QueueEntry>) {
+fn scenario(limited: bool) -> (Cluster, Vec<QueueEntry>) {
     const JOBS: usize = 100_000;
     const ALIVE: usize = 30_000;
     let mut builder = ClusterBuilder::new();
+    let cpu_milli = limited.then_some(64_000);
     for number in 0..12_500 {
-        builder.add_node(&NodeSpec { name: &format!("n{number}"), gpus: 8, ..NodeSpec::default() }).unwrap();
+        builder.add_node(&NodeSpec { name: &format!("n{number}"), gpus: 8, cpu_milli, ..NodeSpec::default() }).unwrap();
     }
     let mut cluster = builder.finish().unwrap();
     let mut word = 1u32;
@@ -27,7 +28,10 @@ fn scenario() -> (Cluster, Vec<QueueEntry>) {
             719 => 3,
             _ => 8,
         };
-        let spec = JobSpec { name: &format!("j{number}"), gpus, ..JobSpec::default() };
+        // Half of the small jobs ask more cores than their share, so that some nodes have GPUs and no cores left.
+        let cores = if word >> 30 & 1 == 1 && gpus < 8 { 11 } else { 7 };
+        let cpu_milli = if limited { u32::from(gpus) * cores * 1000 } else { 0 };
+        let spec = JobSpec { name: &format!("j{number}"), gpus, cpu_milli, ..JobSpec::default() };
         jobs.push(cluster.register(&spec, 1).unwrap());
         if number >= ALIVE {
             queue.push(QueueEntry::Remove(jobs[number - ALIVE]));
@@ -37,11 +41,11 @@ fn scenario() -> (Cluster, Vec<QueueEntry>) {
     (cluster, queue)
 }
 
-fn run(policy: Policy) {
-    let (cluster, queue) = scenario();
+fn run(policy: Policy, limited: bool, window: usize) {
+    let (cluster, queue) = scenario(limited);
     let mut state = State::new(cluster);
     let (mut placed, mut blocked) = (0u32, 0u32);
-    let options = PlaceOptions { policy, threads: 1, ..PlaceOptions::default() };
+    let options = PlaceOptions { policy, window, threads: 1, ..PlaceOptions::default() };
     let start = std::time::Instant::now();
     CommitLoop::new(&mut state, options).run(&queue, &mut |decision| match decision.status {
         Status::Placed => placed += 1,
@@ -49,23 +53,28 @@ fn run(policy: Policy) {
         Status::Removed | Status::Absent => {}
     });
     let micros = start.elapsed().as_micros();
-    println!("{policy}: {} decisions, {placed} instances placed, {blocked} blocked, {micros} µs", queue.len());
+    println!(
+        "{policy}, window {window}: {} decisions, {placed} instances placed, {blocked} blocked, {micros} µs",
+        queue.len()
+    );
 }
 
 macro_rules! costs {
-    ($($name:ident $policy:ident)*) => {$(
+    ($($name:ident $policy:ident $limited:literal $window:literal)*) => {$(
         #[test]
         #[ignore = "a measurement"]
         fn $name() {
-            run(Policy::$policy);
+            run(Policy::$policy, $limited, $window);
         }
     )*};
 }
 
 costs! {
-    compass Compass
-    best_fit BestFit
-    worst_fit WorstFit
-    first_fit FirstFit
-    random Random
+    compass Compass false 256
+    best_fit BestFit false 256
+    worst_fit WorstFit false 256
+    first_fit FirstFit false 256
+    random Random false 256
+    limited_best_fit_one_by_one BestFit true 1
+    limited_best_fit_in_windows BestFit true 256
 }
