@@ -72,12 +72,13 @@ impl Census {
         pool.nodes += 1;
         pool.unschedulable += u32::from(attributes.flags & NodeAttributes::SCHEDULABLE == 0);
         pool.by_free[node.free.count_ones() as usize] += 1;
-        if !node.state.is(PackedState::NOT_EMPTY) {
-            pool.empty += 1;
-        } else if node.state.is(PackedState::NOT_FULL) {
+        // A node without a working device is full: it has no room.
+        if !node.state.is(PackedState::NOT_FULL) {
+            pool.full += 1;
+        } else if node.state.is(PackedState::NOT_EMPTY) {
             pool.partial += 1;
         } else {
-            pool.full += 1;
+            pool.empty += 1;
         }
         match node.state.outside() {
             Some(Outside::SlotsOverflow) => pool.slots_overflow += 1,
