@@ -2,6 +2,8 @@
 
 mod nodes;
 mod score;
+#[cfg(target_arch = "x86_64")]
+mod simd;
 
 use rayon::prelude::*;
 
@@ -25,6 +27,35 @@ pub struct Cpu {
     threads: usize,
     /// `None` for one thread: everything then runs on the caller's.
     pool: Option<rayon::ThreadPool>,
+    how: How,
+}
+
+/// How candidates are scored.
+#[derive(Clone, Copy, Debug)]
+enum How {
+    /// With what every processor has.
+    Portable,
+    /// With AVX2.
+    #[cfg(target_arch = "x86_64")]
+    Avx2(simd::Avx2),
+}
+
+impl How {
+    fn best() -> Self {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(avx2) = simd::Avx2::detect() {
+            return Self::Avx2(avx2);
+        }
+        Self::Portable
+    }
+
+    fn score(self, state: &State, batch: &Batch, first: usize, rows: &mut [ScoreRow]) {
+        match self {
+            Self::Portable => score::score(state, batch, first, rows),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(avx2) => avx2.score(state, batch, first, rows),
+        }
+    }
 }
 
 impl Cpu {
@@ -43,7 +74,15 @@ impl Cpu {
             builder.build().map_err(|error| EvalError::Threads(threads, error.to_string()))
         };
         let pool = if threads == 1 { None } else { Some(build()?) };
-        Ok(Self { state: State::default(), threads, pool })
+        Ok(Self { state: State::default(), threads, pool, how: How::best() })
+    }
+
+    /// With this many threads, and no instruction that the build does not ask for.
+    ///
+    /// # Errors
+    /// If the threads cannot be started.
+    pub fn portable(threads: usize) -> Result<Self, EvalError> {
+        Ok(Self { how: How::Portable, ..Self::new(threads)? })
     }
 
     /// The number of threads.
@@ -59,10 +98,10 @@ impl Cpu {
     /// Scores a batch into `rows`, one a candidate.
     pub(super) fn score(&self, batch: &Batch, rows: &mut [ScoreRow]) {
         let Some(pool) = &self.pool else {
-            return score::score(&self.state, batch, 0, rows);
+            return self.how.score(&self.state, batch, 0, rows);
         };
         let pieces = split(batch, self.threads * PIECES, rows);
-        pool.install(|| pieces.into_par_iter().for_each(|(first, rows)| score::score(&self.state, batch, first, rows)));
+        pool.install(|| pieces.into_par_iter().for_each(|(first, rows)| self.how.score(&self.state, batch, first, rows)));
     }
 }
 

@@ -1,143 +1,154 @@
 //! `score_candidates` on the processor.
 //!
-//! Touches are worked through in blocks, across the borders of candidates, in three passes that each do one thing:
-//! fetch the hot rows of the touched nodes; work out, without a branch, what each touch adds to its candidate's score,
-//! packed into two words (the compiler does this pass several touches at a time); add the words up by candidate.
-//! Whether anything stands against a touch is asked of the block as a whole, and one by one only if so.
+//! Touches are worked through in blocks, across the borders of candidates, in two passes: one works out, without a
+//! branch, what each touch adds to its candidate's score, packed into one word (`Contribution`); the other adds the
+//! words up by candidate and takes the sums apart. What stands against a touch is a field of its word like any other.
 
 use crate::evaluate::abi::{PackedState, ScoreRow, Touch};
 use crate::evaluate::batch::Batch;
 use crate::evaluate::reason::Reason;
 use crate::evaluate::state::State;
 
-/// Touches a block: its buffers stay in the first-level cache.
-const BLOCK: usize = 256;
+/// Touches a block: its buffer stays in the first-level cache.
+pub(super) const BLOCK: usize = 256;
 
-/// Touches whose nodes are fetched before the first of them is worked on.
-const GROUP: usize = 8;
+/// So many contributions add up without a carry from field to field.
+pub(super) const CHUNK: usize = 31;
 
-/// So many packed words add up without a carry from field to field.
-const CHUNK: usize = 31;
+/// A node as the passes read it: its `NodeBits`, in two words.
+pub(super) type NodeWords = [u32; 2];
 
-/// What stands against a touch, a bit each.
-const GPU_BUSY: u8 = 1;
-const NO_CPU: u8 = 2;
-const NO_MEMORY: u8 = 4;
+/// A touch as the passes read it, in four words.
+pub(super) type TouchWords = [u32; 4];
 
-/// What the touches of a block add.
-struct Block {
-    /// See `contribution`.
-    after: [u32; BLOCK],
-    before: [u32; BLOCK],
-    /// What stands against them; only written if something does.
-    obstacles: [u8; BLOCK],
+/// The two passes and what follows them, on one kind of processor.
+pub(super) struct Passes<Fill, Sum, Row> {
+    /// Writes the contribution of each touch.
+    pub(super) fill: Fill,
+    /// The sums of the fields of some contributions, at most a block of them: see `HALF`.
+    pub(super) sum: Sum,
+    /// The row that a feasible candidate's fields and number of touches make.
+    pub(super) row: Row,
 }
 
-/// Scores the candidates from `first` on, one for each row.
+/// Scores the candidates from `first` on, one for each row, on any processor.
 pub(super) fn score(state: &State, batch: &Batch, first: usize, rows: &mut [ScoreRow]) {
-    let offsets = &batch.offsets()[first..=first + rows.len()];
-    let given = &batch.given()[first..first + rows.len()];
-    let mut block = Block { after: [0; BLOCK], before: [0; BLOCK], obstacles: [0; BLOCK] };
-    let mut sums = Sums::default();
-    // The candidates in order: where their touches end, their row, what was known of them.
-    let mut open = offsets[1..].iter().zip(rows).zip(given).peekable();
-    let mut at = offsets[0] as usize;
-    let end = offsets[offsets.len() - 1] as usize;
-    loop {
-        let n = (end - at).min(BLOCK);
-        let obstructed = block.fill(state, batch, &batch.touches()[at..at + n]);
-        let mut done = 0;
-        while let Some(((stop, _), _)) = open.peek() {
-            let stop = (**stop as usize - at).min(n);
-            sums.add(&block.after[done..stop], &block.before[done..stop]);
-            if obstructed {
-                sums.obstacles |= block.obstacles[done..stop].iter().fold(0, |all, &one| all | one);
-            }
-            done = stop;
-            match open.next_if(|((stop, _), _)| **stop as usize <= at + n) {
-                Some(((_, row), &given)) => *row = std::mem::take(&mut sums).row(given),
-                None => break,
-            }
+    let fill = |nodes: &[NodeWords], touches: &[TouchWords], words: &mut [u64]| {
+        for (word, touch) in words.iter_mut().zip(touches) {
+            *word = contribution(nodes, touch);
         }
-        at += n;
-        if at == end {
-            break;
+    };
+    Passes { fill, sum, row }.score(state, batch, first, rows);
+}
+
+impl<Fill, Sum, Row> Passes<Fill, Sum, Row>
+where
+    Fill: Fn(&[NodeWords], &[TouchWords], &mut [u64]),
+    Sum: Fn(&[u64]) -> [u32; 8],
+    Row: Fn([u32; 8], u32) -> [u32; 8],
+{
+    /// Scores the candidates from `first` on, one for each row.
+    #[inline(always)]
+    pub(super) fn score(self, state: &State, batch: &Batch, first: usize, rows: &mut [ScoreRow]) {
+        let nodes: &[NodeWords] = bytemuck::cast_slice(&state.bits);
+        let offsets = &batch.offsets()[first..=first + rows.len()];
+        let given = &batch.given()[first..first + rows.len()];
+        let mut block = [0; BLOCK];
+        let mut sums = Sums::default();
+        let (mut at, end) = (offsets[0] as usize, offsets[rows.len()] as usize);
+        let mut candidate = 0;
+        while candidate < rows.len() {
+            let n = (end - at).min(BLOCK);
+            let touches = &batch.touches()[at..at + n];
+            let words = &mut block[..n];
+            (self.fill)(nodes, bytemuck::cast_slice(touches), words);
+            if batch.needs().len() > 1 {
+                add_needs(state, batch, touches, words);
+            }
+            // The candidates that end in this block, then what there is of the next.
+            let mut done = 0;
+            for ((&stop, row), &given) in offsets[candidate + 1..].iter().zip(&mut rows[candidate..]).zip(&given[candidate..]) {
+                let stop = stop as usize - at;
+                if stop > n {
+                    break;
+                }
+                let words = &words[done..stop];
+                sums.add(words, (self.sum)(words));
+                let obstacles = std::mem::take(&mut sums.obstacles);
+                *row = if given | obstacles == 0 {
+                    bytemuck::cast((self.row)(sums.fields, sums.n))
+                } else {
+                    infeasible(given, obstacles)
+                };
+                (sums.fields, sums.n) = ([0; 8], 0);
+                (done, candidate) = (stop, candidate + 1);
+            }
+            if done < n {
+                sums.add(&words[done..], (self.sum)(&words[done..]));
+            }
+            at += n;
         }
     }
 }
 
-impl Block {
-    /// Works through the touches; true if something stands against one, and `obstacles` tells what.
-    fn fill(&mut self, state: &State, batch: &Batch, touches: &[Touch]) -> bool {
-        let bits: &[[u32; 2]] = bytemuck::cast_slice(&state.bits);
-        let words: &[[u32; 4]] = bytemuck::cast_slice(touches);
-        let n = words.len();
-        let mut busy = 0;
-        let (groups, rest) = words.as_chunks::<GROUP>();
-        let (after_groups, after_rest) = self.after[..n].as_chunks_mut::<GROUP>();
-        let (before_groups, before_rest) = self.before[..n].as_chunks_mut::<GROUP>();
-        for ((group, after), before) in groups.iter().zip(after_groups).zip(before_groups) {
-            let nodes = group.map(|touch| bits[touch[0] as usize]);
-            for i in 0..GROUP {
-                let ([_, _, masks, step], [free, state]) = (group[i], nodes[i]);
-                busy |= taken_busy(masks, free);
-                (after[i], before[i]) = contribution(step, state);
-            }
-        }
-        for ((&[node, _, masks, step], after), before) in rest.iter().zip(after_rest).zip(before_rest) {
-            let [free, state] = bits[node as usize];
-            busy |= taken_busy(masks, free);
-            (*after, *before) = contribution(step, state);
-        }
-        let obstructed = busy >> 16 != 0 || batch.needs().len() > 1;
-        if obstructed {
-            self.find_obstacles(state, batch, touches);
-        }
-        obstructed
-    }
-
-    fn find_obstacles(&mut self, state: &State, batch: &Batch, touches: &[Touch]) {
-        for (i, touch) in touches.iter().enumerate() {
-            let free = state.bits[touch.node as usize].free;
-            let mut found = if touch.taken & !free & !touch.freed != 0 { GPU_BUSY } else { 0 };
-            if touch.need != 0 {
-                let (cpu, memory) = state.amounts[touch.node as usize].meets(batch.needs()[touch.need as usize]);
-                found |= if cpu { 0 } else { NO_CPU } | if memory { 0 } else { NO_MEMORY };
-            }
-            self.obstacles[i] = found;
-        }
-    }
-}
-
-/// Devices that are taken though neither free nor freed, in the high half; the low half means nothing.
+/// What a touch adds to the sums of its candidate: a word of fields, each with room for `CHUNK` touches.
+///
+/// | bits | number |
+/// |---|---|
+/// | 0..5 | entered Σ |
+/// | 5..10 | outside Σ afterwards |
+/// | 10..15 | left Σ |
+/// | 16..21 | a GPU is taken that is busy |
+/// | 21..26 | too little CPU |
+/// | 26..31 | too little memory |
+/// | 32..38 | partial afterwards less before + 1 |
+/// | 38..44 | not empty afterwards less before + 1 |
+/// | 44..55 | free GPUs afterwards + 31 |
+/// | 55..60 | opened |
+///
+/// Most fields stand where `PackedState` has what they follow from, so that few shifts are needed.
 #[inline(always)]
-fn taken_busy(freed_taken: u32, free: u32) -> u32 {
-    freed_taken & !free & !(freed_taken << 16)
-}
-
-/// Where the fields of the packed words begin; each has room for `CHUNK` times the largest value of a touch. Of both
-/// words: not full, not empty. Of the word for after: the field of free GPUs, outside Σ.
-const NOT_EMPTY: u32 = 6;
-const FREE: u32 = 12;
-const OUTSIDE: u32 = 24;
-/// Of the word for before: outside Σ, left Σ, opened.
-const WAS_OUTSIDE: u32 = 13;
-const LEFT: u32 = 18;
-const OPENED: u32 = 23;
-
-/// What a touch adds to the two packed words. The positions of the fields are those of `PackedState`, so that few
-/// shifts are needed.
-#[inline(always)]
-fn contribution(step: u32, state: u32) -> (u32, u32) {
+pub(super) fn contribution(nodes: &[NodeWords], &[node, _, masks, step]: &TouchWords) -> u64 {
+    let [free, state] = nodes[node as usize];
     let after = state.wrapping_add(step);
-    // In bit 5: an anchor and negative slack, or an overflow.
-    let outside = (after & !(after >> 6)) | after >> 24;
-    let left = (outside << (LEFT - 5)) & !(state >> (30 - LEFT)) & 1 << LEFT;
-    let opened = after & !state & 1 << OPENED;
-    let after_word = (after >> 17 & 0x41) | (after & 0x3f << FREE) | (outside << (OUTSIDE - 5) & 1 << OUTSIDE);
-    let before_word = (state >> 17 & 0x2041) | left | opened;
-    (after_word, before_word)
+    let after_shifted = after >> 6;
+    // An anchor and negative slack, or an overflow.
+    let outside = ((after & !after_shifted) | after >> 24) & PackedState::ANCHOR;
+    let was_outside = state >> 25 & PackedState::ANCHOR;
+    let left = outside & !was_outside;
+    let entered = was_outside & !outside;
+    let busy = (masks & !free & !(masks << 16) & TAKEN).min(GPU_BUSY);
+    let low = outside | left << 5 | entered >> 5 | busy;
+    // Not empty, and besides not full.
+    let counts = after & (after_shifted | !PackedState::NOT_FULL);
+    let counts_before = state & (state >> 6 | !PackedState::NOT_FULL);
+    let opened = after & !state & PackedState::NOT_EMPTY;
+    let high = ((after & FREE) | opened) + (counts >> 17 & COUNTS) + (!(counts_before >> 17) & COUNTS);
+    u64::from(high) << 32 | u64::from(low)
 }
+
+/// The devices that a touch takes, in its word of masks.
+pub(super) const TAKEN: u32 = 0xffff << 16;
+/// What a contribution counts of a state, shifted by 17: not empty, and partial in the place of "not full".
+pub(super) const COUNTS: u32 = 0x41;
+/// The free GPUs of a state, which keep their place.
+pub(super) const FREE: u32 = 0x3f << 12;
+/// What stands against a touch, by one, in the low half of its contribution.
+pub(super) const GPU_BUSY: u32 = 1 << 16;
+const NO_CPU: u32 = 1 << 21;
+const NO_MEMORY: u32 = 1 << 26;
+
+/// The fields of a contribution in the order of `ScoreRow`: in which half, from which bit, how wide. The first is all
+/// that stands against it.
+pub(super) const HALF: [u32; 8] = [0, 1, 0, 0, 0, 1, 1, 1];
+/// See `HALF`.
+pub(super) const SHIFT: [u32; 8] = [16, 0, 10, 0, 5, 23, 6, 12];
+/// See `HALF`.
+pub(super) const MASK: [u32; 8] = [0x7fff, 63, 31, 31, 31, 31, 63, 0x7ff];
+/// How the sum of a field enters the row.
+pub(super) const SIGN: [i32; 8] = [0, 1, 1, 1, 1, 1, -1, 1];
+/// What is added to the row for each touch, to undo what keeps the fields from being negative.
+pub(super) const BIAS: [i32; 8] = [0, -1, 0, 0, 0, 0, 1, -31];
 
 // `contribution` shifts by what these say.
 const _: () = assert!(
@@ -149,53 +160,67 @@ const _: () = assert!(
         && PackedState::WAS_OUTSIDE == 1 << 30
 );
 
+/// Adds what the needs of touches have against them.
+#[cold]
+fn add_needs(state: &State, batch: &Batch, touches: &[Touch], words: &mut [u64]) {
+    for (touch, word) in touches.iter().zip(words) {
+        let (cpu, memory) = state.amounts[touch.node as usize].meets(batch.needs()[touch.need as usize]);
+        *word += u64::from(if cpu { 0 } else { NO_CPU } | if memory { 0 } else { NO_MEMORY });
+    }
+}
+
+/// The sums of the fields of some contributions.
+fn sum(words: &[u64]) -> [u32; 8] {
+    let mut fields = [0; 8];
+    for words in words.chunks(CHUNK) {
+        let sum: u64 = words.iter().sum();
+        let halves = [sum as u32, (sum >> 32) as u32];
+        for i in 0..8 {
+            fields[i] += halves[HALF[i] as usize] >> SHIFT[i] & MASK[i];
+        }
+    }
+    fields
+}
+
+/// The row that a feasible candidate's fields and number of touches make.
+fn row(fields: [u32; 8], n: u32) -> [u32; 8] {
+    std::array::from_fn(|i| fields[i].wrapping_mul(SIGN[i] as u32).wrapping_add(n.wrapping_mul(BIAS[i] as u32)))
+}
+
+/// The row of an infeasible candidate: what was known of it before comes first.
+#[cold]
+fn infeasible(given: u32, obstacles: u32) -> ScoreRow {
+    let reason = if given != 0 {
+        given
+    } else if obstacles & GPU_BUSY != 0 {
+        Reason::GpuBusy.number()
+    } else if obstacles & NO_CPU != 0 {
+        Reason::NoCpu.number()
+    } else {
+        Reason::NoMemory.number()
+    };
+    ScoreRow { reason, ..ScoreRow::default() }
+}
+
 /// The sums of a candidate so far.
 #[derive(Default)]
 struct Sums {
-    row: ScoreRow,
-    was_outside: u32,
-    obstacles: u8,
+    fields: [u32; 8],
+    n: u32,
+    /// What stands against its touches, one or the other.
+    obstacles: u32,
 }
 
 impl Sums {
     #[inline(always)]
-    fn add(&mut self, after: &[u32], before: &[u32]) {
-        for (after, before) in after.chunks(CHUNK).zip(before.chunks(CHUNK)) {
-            let n = after.len() as u32;
-            let after: u32 = after.iter().sum();
-            let before: u32 = before.iter().sum();
-            let field = |word: u32, at: u32| word >> at & 31;
-            let row = &mut self.row;
-            // Partial is "not full" and "not empty"; no node that anything can be placed on is neither.
-            let (not_empty, not_empty_before) = (field(after, NOT_EMPTY), field(before, NOT_EMPTY));
-            let delta_not_full = field(after, 0) as i32 - field(before, 0) as i32;
-            row.delta_empty += not_empty_before as i32 - not_empty as i32;
-            row.delta_partial += delta_not_full + not_empty as i32 - not_empty_before as i32;
-            row.residual = row.residual.wrapping_add((after >> FREE & 0x7ff).wrapping_sub(31 * n));
-            row.outside += field(after, OUTSIDE);
-            row.left += field(before, LEFT);
-            row.opened += field(before, OPENED);
-            self.was_outside += field(before, WAS_OUTSIDE);
+    fn add(&mut self, words: &[u64], fields: [u32; 8]) {
+        self.n += words.len() as u32;
+        if fields[0] != 0 {
+            let found = words.iter().fold(0, |all, &word| all | word);
+            self.obstacles |= found as u32 & (GPU_BUSY | NO_CPU | NO_MEMORY);
         }
-    }
-
-    /// The row of the candidate, given the reason that was known before.
-    #[inline(always)]
-    fn row(self, given: u32) -> ScoreRow {
-        if given == 0 && self.obstacles == 0 {
-            // Outside after less outside before is left less entered.
-            let entered = (self.row.left + self.was_outside).wrapping_sub(self.row.outside);
-            return ScoreRow { entered, ..self.row };
+        for i in 0..8 {
+            self.fields[i] = self.fields[i].wrapping_add(fields[i]);
         }
-        let reason = if given != 0 {
-            given
-        } else if self.obstacles & GPU_BUSY != 0 {
-            Reason::GpuBusy.number()
-        } else if self.obstacles & NO_CPU != 0 {
-            Reason::NoCpu.number()
-        } else {
-            Reason::NoMemory.number()
-        };
-        ScoreRow { reason, ..ScoreRow::default() }
     }
 }

@@ -1,0 +1,154 @@
+//! `score_candidates` with the instructions that some processors have beyond what the build asks for.
+//!
+//! The only file with `unsafe`: a call of code that is compiled for more than the build's target.
+#![expect(unsafe_code, reason = "only a check at run time tells that a processor has the instructions")]
+
+use std::arch::x86_64::*;
+
+use super::score::{self, BIAS, CHUNK, COUNTS, FREE, GPU_BUSY, HALF, MASK, NodeWords, Passes, SHIFT, SIGN, TAKEN, TouchWords};
+use crate::evaluate::abi::{PackedState, ScoreRow};
+use crate::evaluate::batch::Batch;
+use crate::evaluate::state::State;
+
+/// Proof that the processor has AVX2.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Avx2(());
+
+impl Avx2 {
+    /// `None` if it has not.
+    pub(super) fn detect() -> Option<Self> {
+        std::is_x86_feature_detected!("avx2").then_some(Self(()))
+    }
+
+    /// `score::score`, several touches at a time.
+    pub(super) fn score(self, state: &State, batch: &Batch, first: usize, rows: &mut [ScoreRow]) {
+        // SAFETY: `self` is only made by `detect`, which has found AVX2, and `score` asks for nothing else. Covered by
+        // `every_way_of_scoring_passes_the_suite`.
+        unsafe { score(state, batch, first, rows) }
+    }
+}
+
+#[target_feature(enable = "avx2")]
+fn score(state: &State, batch: &Batch, first: usize, rows: &mut [ScoreRow]) {
+    let fill = |nodes: &[NodeWords], touches: &[TouchWords], words: &mut [u64]| {
+        let (groups, rest) = touches.as_chunks::<8>();
+        let (words_of_groups, words_of_rest) = words.as_chunks_mut::<8>();
+        for (words, touches) in words_of_groups.iter_mut().zip(groups) {
+            prefetch(touches);
+            *words = contributions(nodes, touches);
+        }
+        for (word, touch) in words_of_rest.iter_mut().zip(rest) {
+            *word = score::contribution(nodes, touch);
+        }
+    };
+    Passes { fill, sum: |words: &[u64]| bytemuck::cast(sum(words)), row: |fields, n| row(fields, n) }.score(state, batch, first, rows);
+}
+
+/// `score::sum`.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn sum(words: &[u64]) -> __m256i {
+    if let [word] = words {
+        return fields(_mm256_set1_epi64x(*word as i64), 0);
+    }
+    let mut total = _mm256_setzero_si256();
+    for words in words.chunks(4 * CHUNK) {
+        // Four sums at once.
+        let (groups, rest) = words.as_chunks::<4>();
+        let mut sums = _mm256_setzero_si256();
+        for &group in groups {
+            sums = _mm256_add_epi64(sums, bytemuck::cast(group));
+        }
+        let rest = rest.iter().sum::<u64>() as i64;
+        if words.len() <= CHUNK {
+            let halves = _mm_add_epi64(_mm256_castsi256_si128(sums), _mm256_extracti128_si256::<1>(sums));
+            let sum = _mm_add_epi64(_mm_add_epi64(halves, _mm_unpackhi_epi64(halves, halves)), _mm_cvtsi64_si128(rest));
+            total = _mm256_add_epi32(total, fields(_mm256_castsi128_si256(sum), 0));
+        } else {
+            let even = _mm256_add_epi32(fields(sums, 0), fields(sums, 2));
+            let odd = _mm256_add_epi32(fields(sums, 1), fields(sums, 3));
+            let all = _mm256_add_epi32(_mm256_add_epi32(even, odd), fields(_mm256_set1_epi64x(rest), 0));
+            total = _mm256_add_epi32(total, all);
+        }
+    }
+    total
+}
+
+/// The fields of one of four sums.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn fields(sums: __m256i, which: u32) -> __m256i {
+    let halves = _mm256_permutevar8x32_epi32(sums, bytemuck::cast(HALF.map(|half| 2 * which + half)));
+    _mm256_and_si256(_mm256_srlv_epi32(halves, bytemuck::cast(SHIFT)), bytemuck::cast(MASK))
+}
+
+/// `score::row`.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn row(fields: [u32; 8], n: u32) -> [u32; 8] {
+    let signed = _mm256_sign_epi32(bytemuck::cast(fields), bytemuck::cast(SIGN));
+    let bias = _mm256_mullo_epi32(_mm256_set1_epi32(n as i32), bytemuck::cast(BIAS));
+    bytemuck::cast(_mm256_add_epi32(signed, bias))
+}
+
+/// `score::contribution` of eight touches.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn contributions(nodes: &[NodeWords], touches: &[TouchWords; 8]) -> [u64; 8] {
+    let [t0, t1, t2, t3]: [__m256i; 4] = bytemuck::cast(*touches);
+    // The masks and steps of the touches 0, 2, 1, 3, and the nodes in that order.
+    let (touches_a, touches_b) = (_mm256_unpackhi_epi64(t0, t1), _mm256_unpackhi_epi64(t2, t3));
+    let nodes_of = |order: [usize; 4]| bytemuck::cast(order.map(|at| nodes[touches[at][0] as usize]));
+    let (nodes_a, nodes_b): (__m256i, __m256i) = (nodes_of([0, 2, 1, 3]), nodes_of([4, 6, 5, 7]));
+    let (masks, step) = split(touches_a, touches_b);
+    let (free, state) = split(nodes_a, nodes_b);
+
+    let bits = |word: u32| _mm256_set1_epi32(word as i32);
+    let after = _mm256_add_epi32(state, step);
+    let after_shifted = _mm256_srli_epi32::<6>(after);
+    let anchor = bits(PackedState::ANCHOR);
+    let outside = _mm256_or_si256(_mm256_andnot_si256(after_shifted, after), _mm256_srli_epi32::<24>(after));
+    let outside = _mm256_and_si256(outside, anchor);
+    let was_outside = _mm256_and_si256(_mm256_srli_epi32::<25>(state), anchor);
+    let left = _mm256_andnot_si256(was_outside, outside);
+    let entered = _mm256_andnot_si256(outside, was_outside);
+    let busy = _mm256_andnot_si256(_mm256_slli_epi32::<16>(masks), _mm256_andnot_si256(free, masks));
+    let busy = _mm256_min_epu32(_mm256_and_si256(busy, bits(TAKEN)), bits(GPU_BUSY));
+    let moved = _mm256_or_si256(_mm256_slli_epi32::<5>(left), _mm256_srli_epi32::<5>(entered));
+    let low = _mm256_or_si256(_mm256_or_si256(outside, busy), moved);
+
+    let not_partial = bits(!PackedState::NOT_FULL);
+    let counts = _mm256_srli_epi32::<17>(_mm256_and_si256(after, _mm256_or_si256(after_shifted, not_partial)));
+    let before = _mm256_and_si256(state, _mm256_or_si256(_mm256_srli_epi32::<6>(state), not_partial));
+    let before = _mm256_andnot_si256(_mm256_srli_epi32::<17>(before), bits(COUNTS));
+    let change = _mm256_add_epi32(_mm256_and_si256(counts, bits(COUNTS)), before);
+    let opened = _mm256_and_si256(_mm256_andnot_si256(state, after), bits(PackedState::NOT_EMPTY));
+    let high = _mm256_add_epi32(_mm256_or_si256(_mm256_and_si256(after, bits(FREE)), opened), change);
+
+    // Back into the order of the touches.
+    let a = _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_unpacklo_epi32(low, high));
+    let b = _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_unpackhi_epi32(low, high));
+    bytemuck::cast([a, b])
+}
+
+/// The low and the high halves of eight 64-bit words: of `a` and `b` in turn by pairs, as `unpack` takes them back.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn split(a: __m256i, b: __m256i) -> (__m256i, __m256i) {
+    let (a, b) = (_mm256_castsi256_ps(a), _mm256_castsi256_ps(b));
+    let halves = (_mm256_shuffle_ps::<0b10_00_10_00>(a, b), _mm256_shuffle_ps::<0b11_01_11_01>(a, b));
+    (_mm256_castps_si256(halves.0), _mm256_castps_si256(halves.1))
+}
+
+/// Asks for the touches that come later, wherever they are.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn prefetch(touches: &[TouchWords; 8]) {
+    let ahead = std::ptr::from_ref(touches).wrapping_byte_add(AHEAD).cast();
+    // SAFETY: a prefetch reads nothing that the program sees, and faults nowhere.
+    unsafe {
+        _mm_prefetch::<_MM_HINT_NTA>(ahead);
+        _mm_prefetch::<_MM_HINT_NTA>(ahead.wrapping_byte_add(64));
+    }
+}
+const AHEAD: usize = 2048;
