@@ -6,56 +6,118 @@ pub(super) const MOST: u64 = 100_000_000;
 pub(super) const PROGRAM: &str = "\
 Try it without any file:
   slotwise audit --cluster synthetic:10000
-  slotwise place --cluster synthetic:10000 --queue synthetic:2000 --format table
+  slotwise place --cluster synthetic:10000 --queue synthetic:2000
 
-Exit codes: 0 = ran (blocked jobs and infeasible candidates included), 1 = failed or a mismatch was
-found, 2 = bad input or usage, 3 = a threshold that you set was crossed.
-Results go to standard output or --out; notes, errors and progress to standard error.";
+Exit codes: 0 = ran (blocked jobs and infeasible candidates included),
+1 = failed or a mismatch was found, 2 = bad input or usage, 3 = a threshold
+that you set was crossed.
+Results go to standard output or --out; notes, errors and progress to
+standard error.";
 
-pub(super) const SCORE: &str = "\
-Every candidate is judged on the cluster as it is, alone. A candidate is a line of JSON:
-  {\"job\":\"b\",\"candidate\":\"c1\",\"place\":[{\"node\":\"n0\",\"gpus\":[0,1]},{\"node\":\"n1\"}],
+/// What a cluster snapshot looks like; part of several helps.
+macro_rules! snapshot {
+    () => {
+        "\
+A cluster is one JSON document; only name, gpus, job, gpus_per_instance and
+instances are required:
+  {\"nodes\": [
+    {\"name\": \"n0\", \"gpus\": 8, \"model\": \"H100\",
+     \"domain\": \"d0\", \"rack\": \"r0\",
+     \"cpu_milli\": 128000, \"memory_mib\": 1048576,
+     \"schedulable\": false, \"unavailable\": [5]}],
+   \"running\": [
+    {\"job\": \"a\", \"gpus_per_instance\": 2, \"cpu_milli\": 4000,
+     \"memory_mib\": 8192, \"migratable\": false, \"models\": [\"H100\"],
+     \"within\": \"rack\", \"remaining_s\": 3600, \"move_cost_s\": 8,
+     \"instances\": [{\"node\": \"n0\", \"gpus\": [0, 1]}, {\"node\": \"n0\"}]}]}
+gpus of a node: 1 to 16 devices; unavailable: those that are broken;
+schedulable false: nothing is placed there. Without cpu_milli or memory_mib a
+node is unlimited; on a job they count per instance. An instance without gpus
+holds the lowest free ones.
+"
+    };
+}
+
+/// What a queue looks like; part of several helps.
+macro_rules! queue {
+    () => {
+        "\
+A queue has one job a line, the first in priority first; a line may also end a
+running job. gpus_per_instance 0 asks for CPU and memory alone:
+  {\"job\":\"b\",\"instances\":4,\"gpus_per_instance\":8,\"cpu_milli\":0,
+   \"memory_mib\":0,\"models\":[\"H100\"],\"within\":\"domain\"}
+  {\"remove\":\"a\"}
+(each on a line of its own; models and within, \"domain\" or \"rack\", may be
+left out, and so may cpu_milli and memory_mib, which are per instance)
+"
+    };
+}
+
+pub(super) const SCORE: &str = concat!(
+    snapshot!(),
+    queue!(),
+    "\
+Every candidate is judged on the cluster as it is, alone. It is a line of JSON:
+  {\"job\":\"b\",\"candidate\":\"c1\",
+   \"place\":[{\"node\":\"n0\",\"gpus\":[0,1]},{\"node\":\"n1\"}],
    \"migrate\":[{\"job\":\"a\",\"instance\":0,\"node\":\"n3\"}]}
-Without \"gpus\" it takes the lowest free ones. Rank 1 is the best candidate of a job: fewest nodes that
-leave the Anchor-Based Space, then least N·ΔSIF, moves, moved GPUs, empty nodes opened, room left over,
-racks, domains, and the first in the file.
-Of several reasons why a candidate is infeasible the first of these is told: unknown-job, unknown-node,
-not-running, not-migratable, wrong-count, bad-index, unavailable-gpu, unschedulable, wrong-model,
-topology, gpu-busy, no-cpu, no-memory.
+Without gpus it takes the lowest free ones. Rank 1 is the best candidate of a
+job: fewest nodes that leave the Anchor-Based Space, then least N·ΔSIF, moves,
+moved GPUs, empty nodes opened, room left over, racks, domains, and the first
+in the file. Of several reasons why a candidate is infeasible the first of
+these is told: unknown-job, unknown-node, not-running, not-migratable,
+wrong-count, bad-index, unavailable-gpu, unschedulable, wrong-model, topology,
+gpu-busy, no-cpu, no-memory.
 
 Examples:
-  slotwise score --cluster cluster.json --queue queue.jsonl --candidates candidates.jsonl
-  zcat candidates.gz | slotwise score --cluster c.json.gz --queue q.jsonl --candidates - --format table";
+  slotwise score --cluster c.json --queue q.jsonl --candidates k.jsonl
+  zcat k.gz | slotwise score --cluster c.json --queue q.jsonl --candidates -"
+);
 
-pub(super) const PLACE: &str = "\
-A job is a line of JSON, in the order of priority; {\"remove\":\"b\"} ends a running one:
-  {\"job\":\"b\",\"instances\":4,\"gpus_per_instance\":8,\"models\":[\"H100\"],\"within\":\"rack\"}
-A blocked job says why: capacity (not enough free GPUs), fragmentation (enough, but they cannot be
-packed), constraint (CPU, memory, model or topology), space (the policy's own space refuses it, or the
-moves that it would need are not allowed).
-
-Examples:
-  slotwise place --cluster cluster.json --queue queue.jsonl
-  slotwise place --cluster cluster.json --queue queue.jsonl --policy best-fit --format table
-  slotwise place --cluster cluster.json --queue - --compact when-blocked --snapshot-out after.json
-  slotwise place --cluster synthetic:10000 --queue philly:cluster_job_log --load 95 --format table";
-
-pub(super) const AUDIT: &str = "\
-The first finding is what an operator can gain. F is the share of partial nodes; Φ* counts those that
-no packing of what runs avoids; SIF is the rest. Φ*, SIF and the largest gangs are exact.
+pub(super) const PLACE: &str = concat!(
+    snapshot!(),
+    queue!(),
+    "\
+A blocked job says why: capacity (not enough free GPUs), fragmentation (enough,
+but they cannot be packed), constraint (CPU, memory, model or topology), space
+(the policy's own space refuses it, or the moves that it would need are not
+allowed). --format json has a line for each job, with its devices and moves.
+Other inputs: --cluster synthetic:GPUS[:SEED] or alibaba-2026:NODES.csv (columns
+gpu_model, gpu_capacity_num, cpu_num, node_name); --queue synthetic:JOBS[:SEED]
+or philly:JOBS.csv (columns timestamp, duration, num_gpus, gpu_time, cluster).
 
 Examples:
-  slotwise audit --cluster cluster.json
-  slotwise audit --cluster cluster.json --format json --max-sif-nodes 10 || echo fragmented
-  slotwise audit --cluster alibaba-2026:pods.csv";
+  slotwise place --cluster c.json --queue q.jsonl
+  slotwise place --cluster c.json --queue q.jsonl --policy best-fit
+  slotwise place --cluster c.json --queue - --snapshot-out after.json
+  slotwise place --cluster c.json --queue q.jsonl --compact when-blocked
+  slotwise place --cluster synthetic:10000 --queue philly:jobs.csv --load 95"
+);
+
+pub(super) const AUDIT: &str = concat!(
+    snapshot!(),
+    "\
+The first finding is what an operator can gain. F is the share of partial
+nodes; Φ* counts those that no packing of what runs avoids; SIF is the rest.
+Φ*, SIF and the largest gangs are exact. WCC: there are 1-GPU instances enough
+to fill every slot of the Anchor-Based Space, slack is how many are to spare.
+Outside Σ: the slots of a node's larger instances are wider than the node
+(slots-overflow), or 1-GPU instances take more than those slots leave them
+(no-vacancy).
+
+Examples:
+  slotwise audit --cluster c.json
+  slotwise audit --cluster c.json --max-sif-nodes 10 || echo fragmented
+  slotwise audit --cluster alibaba-2026:nodes.csv"
+);
 
 pub(super) const PHI_STAR: &str = "\
-Φ* is the least number of partial nodes over all packings of a demand, exact for every demand. Counts
-may be up to 2^40.
+Φ* is the least number of partial nodes over all packings of a demand, exact
+for every demand. Counts may be up to 2^40.
 
 Examples:
   slotwise phi-star --demand 1:10,3:4,5:2
-  slotwise phi-star --capacity 16 --demand 9:1000000,5:3 --format json";
+  slotwise phi-star --capacity 16 --demand 9:1000000,5:3";
 
 pub(super) const DEVICES: &str = "\
 Examples:
@@ -63,36 +125,39 @@ Examples:
 
 pub(super) const GENERATE_CLUSTER: &str = "\
 Examples:
-  slotwise generate cluster --gpus 10000 --busy 90 --scattered --seed 7 --out cluster.json
+  slotwise generate cluster --gpus 10000 --busy 90 --scattered --out c.json
   slotwise generate cluster --gpus 800 | slotwise audit --cluster -";
 
 pub(super) const GENERATE_QUEUE: &str = "\
 Jobs arrive and leave so that they ask for --load percent of --gpus at a time.
 
 Examples:
-  slotwise generate queue --jobs 5000 --gpus 10000 --seed 7 --out queue.jsonl
+  slotwise generate queue --jobs 5000 --gpus 10000 --seed 7 --out q.jsonl
   slotwise generate queue --mix hard --no-removals --within-rack 20";
 
 pub(super) const STRESS: &str = "\
-Makes a cluster and a stream of jobs from the seed, decides every job, and checks: the books after a
-full recount, what each decision says against the ledger, the sum of all N·ΔSIF, and for the policy
-compass at most two avoidable partial nodes a pool wherever the method promises it. Exit 1 if any fails.
+Makes a cluster and a stream of jobs from the seed, decides every job, and
+checks: the books after a full recount, what each decision says against the
+ledger, the sum of all N·ΔSIF, and for the policy compass at most two avoidable
+partial nodes a pool wherever the method promises it. Exit 1 if any fails.
 
 Examples:
   slotwise stress
-  slotwise stress --gpus 10000 --jobs 100000 --policy best-fit --mix venus --seed 7";
+  slotwise stress --gpus 10000 --jobs 100000 --policy best-fit --seed 7";
 
 pub(super) const VERIFY: &str = "\
-Compares every kernel of a backend with the serial reference on clusters and candidates made from the
-seed, bit by bit. One check plants a fault, and must find it.
+Compares every kernel of a backend with the serial reference on clusters and
+candidates made from the seed, bit by bit. One check plants a fault, and must
+find it.
 
 Examples:
   slotwise verify
   slotwise verify --backend cpu --rounds 1000 --seed 7";
 
 pub(super) const BENCH: &str = "\
-The limit of a row is a plain read of the same bytes, by as many threads, in the same run.
+The limit of a row is a plain read of the same bytes, by as many threads, in
+the same run.
 
 Examples:
-  slotwise bench --format table
+  slotwise bench
   slotwise bench --quick --threads 1";

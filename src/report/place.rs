@@ -172,7 +172,8 @@ impl PlaceSummary<'_> {
         let decisions = tally.decisions();
         let speed = decisions as f64 / self.time.as_secs_f64().max(1e-9);
         lines.push(("time", format!("{} for {} decisions, {}/s", seconds(self.time), grouped(decisions), rate(speed))));
-        format!("{}\n{}{}", facts(&lines), self.change(), self.first_blocked())
+        let hint = "\n--format json has each job's nodes, devices and moves.\n";
+        format!("{}\n{}{}{hint}", facts(&lines), self.change(), self.first_blocked())
     }
 
     fn change(&self) -> String {

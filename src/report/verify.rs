@@ -43,7 +43,7 @@ pub fn verify_table(rows: &[CheckRow]) -> String {
             grouped(row.values),
             grouped(row.mismatches),
             if row.ok { "yes" } else { "NO" }.to_owned(),
-            row.first.clone().unwrap_or_default(),
+            row.first.clone().filter(|_| !row.ok).unwrap_or_default(),
         ]);
     }
     table.text()

@@ -67,7 +67,9 @@ where
             }
             // The candidates that end in this block, then what there is of the next.
             let mut done = 0;
-            for ((&stop, row), &given) in offsets[candidate + 1..].iter().zip(&mut rows[candidate..]).zip(&given[candidate..]) {
+            for ((&stop, row), &given) in
+                offsets[candidate + 1..].iter().zip(&mut rows[candidate..]).zip(&given[candidate..])
+            {
                 let stop = stop as usize - at;
                 if stop > n {
                     break;

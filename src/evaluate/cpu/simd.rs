@@ -5,7 +5,9 @@
 
 use std::arch::x86_64::*;
 
-use super::score::{self, BIAS, CHUNK, COUNTS, FREE, GPU_BUSY, HALF, MASK, NodeWords, Passes, SHIFT, SIGN, TAKEN, TouchWords};
+use super::score::{
+    self, BIAS, CHUNK, COUNTS, FREE, GPU_BUSY, HALF, MASK, NodeWords, Passes, SHIFT, SIGN, TAKEN, TouchWords,
+};
 use crate::evaluate::abi::{PackedState, ScoreRow};
 use crate::evaluate::batch::Batch;
 use crate::evaluate::state::State;
@@ -41,7 +43,8 @@ fn score(state: &State, batch: &Batch, first: usize, rows: &mut [ScoreRow]) {
             *word = score::contribution(nodes, touch);
         }
     };
-    Passes { fill, sum: |words: &[u64]| bytemuck::cast(sum(words)), row: |fields, n| row(fields, n) }.score(state, batch, first, rows);
+    Passes { fill, sum: |words: &[u64]| bytemuck::cast(sum(words)), row: |fields, n| row(fields, n) }
+        .score(state, batch, first, rows);
 }
 
 /// `score::sum`.
