@@ -7,7 +7,7 @@ use super::policy::{Method, Policy};
 use super::ranking::Window;
 use super::why::{self, Why};
 use crate::anchor::{self, Migration, Rules, Shape, State, Transaction, Trigger, Variant};
-use crate::cluster::{GpuMask, JobId, NodeId};
+use crate::cluster::{Edit, GpuMask, JobId, NodeId};
 use crate::evaluate::{Backend, EvalError};
 use crate::workload::QueueEntry;
 
@@ -242,10 +242,10 @@ impl<'s> CommitLoop<'s> {
             }
         };
         if placed {
-            record(&mut self.decision, &mut self.window, &transaction);
             let cluster = transaction.cluster();
             let held = cluster.instances_of(job).map(|instance| cluster.instance(instance));
             self.decision.placements.extend(held.filter_map(|held| Some((held.node()?, held.gpus()))));
+            record(&mut self.decision, &mut self.window, &transaction, job);
             transaction.commit();
             return Status::Placed;
         }
@@ -274,27 +274,34 @@ impl<'s> CommitLoop<'s> {
                 }
             }
         }
-        record(&mut self.decision, &mut self.window, &transaction);
+        record(&mut self.decision, &mut self.window, &transaction, job);
         transaction.commit();
         Status::Removed
     }
 }
 
 /// Reads off an event, before it is committed, what it moved and what it touched.
-fn record(decision: &mut Decision, window: &mut Window, transaction: &Transaction<'_>) {
+fn record(decision: &mut Decision, window: &mut Window, transaction: &Transaction<'_>, job: JobId) {
     let cluster = transaction.cluster();
-    // Mostly no node at all is outside, and no window waits to hear what was touched.
-    let mut in_abs = true;
-    let all_inside = transaction.state().n_outside() == 0;
-    if !all_inside || window.listens() {
-        for edit in transaction.log() {
-            let node = cluster.node(edit.node());
-            in_abs &= Shape::of(node.capacity(), node.composition()).in_space();
-            window.touch(cluster, edit.node());
-        }
-    }
-    decision.in_abs = Some(in_abs);
     if transaction.n_freed() > 0 {
         transaction.migrations_into(&mut decision.migrations);
     }
+    if window.listens() {
+        transaction.log().iter().for_each(|edit| window.touch(cluster, edit.node()));
+    }
+    // What counts is what the event changed in the end; a node that was only tried is as it was. Mostly no node at all is
+    // outside.
+    let inside = |id: NodeId| {
+        let node = cluster.node(id);
+        Shape::of(node.capacity(), node.composition()).in_space()
+    };
+    let left = |edit: &Edit| match *edit {
+        Edit::Free { instance, node, .. } if cluster.instance(instance).job() == job => Some(node),
+        _ => None,
+    };
+    let in_abs = transaction.state().n_outside() == 0
+        || (decision.placements.iter().all(|&(node, _)| inside(node))
+            && decision.migrations.iter().all(|moved| inside(moved.from) && inside(moved.to))
+            && (!decision.placements.is_empty() || transaction.log().iter().filter_map(left).all(inside)));
+    decision.in_abs = Some(in_abs);
 }
