@@ -101,7 +101,9 @@ impl Cpu {
             return self.how.score(&self.state, batch, 0, rows);
         };
         let pieces = split(batch, self.threads * PIECES, rows);
-        pool.install(|| pieces.into_par_iter().for_each(|(first, rows)| self.how.score(&self.state, batch, first, rows)));
+        pool.install(|| {
+            pieces.into_par_iter().for_each(|(first, rows)| self.how.score(&self.state, batch, first, rows))
+        });
     }
 }
 

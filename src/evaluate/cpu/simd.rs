@@ -4,8 +4,12 @@
 #![expect(unsafe_code, reason = "only a check at run time tells that a processor has the instructions")]
 
 use std::arch::x86_64::*;
+use std::ops::Range;
 
-use super::score::{self, BIAS, CHUNK, COUNTS, FREE, GPU_BUSY, HALF, MASK, NodeWords, Passes, SHIFT, SIGN, TAKEN, TouchWords};
+use super::score::{
+    self, BIAS, Block, CHUNK, COUNTS, FREE, GPU_BUSY, HALF, LANES, MASK, NodeWords, Passes, RowWords, SHIFT, SIGN,
+    TAKEN, TouchWords,
+};
 use crate::evaluate::abi::{PackedState, ScoreRow};
 use crate::evaluate::batch::Batch;
 use crate::evaluate::state::State;
@@ -41,37 +45,56 @@ fn score(state: &State, batch: &Batch, first: usize, rows: &mut [ScoreRow]) {
             *word = score::contribution(nodes, touch);
         }
     };
-    Passes { fill, sum: |words: &[u64]| bytemuck::cast(sum(words)), row: |fields, n| row(fields, n) }.score(state, batch, first, rows);
+    Passes { fill, sum: |block: &Block, range| bytemuck::cast(sum(block, range)), row: |fields, n| row(fields, n) }
+        .score(state, batch, first, rows);
 }
 
 /// `score::sum`.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn sum(words: &[u64]) -> __m256i {
-    if let [word] = words {
-        return fields(_mm256_set1_epi64x(*word as i64), 0);
-    }
+fn sum(block: &Block, range: Range<usize>) -> __m256i {
     let mut total = _mm256_setzero_si256();
-    for words in words.chunks(4 * CHUNK) {
-        // Four sums at once.
-        let (groups, rest) = words.as_chunks::<4>();
-        let mut sums = _mm256_setzero_si256();
-        for &group in groups {
-            sums = _mm256_add_epi64(sums, bytemuck::cast(group));
-        }
-        let rest = rest.iter().sum::<u64>() as i64;
-        if words.len() <= CHUNK {
-            let halves = _mm_add_epi64(_mm256_castsi256_si128(sums), _mm256_extracti128_si256::<1>(sums));
-            let sum = _mm_add_epi64(_mm_add_epi64(halves, _mm_unpackhi_epi64(halves, halves)), _mm_cvtsi64_si128(rest));
-            total = _mm256_add_epi32(total, fields(_mm256_castsi128_si256(sum), 0));
-        } else {
-            let even = _mm256_add_epi32(fields(sums, 0), fields(sums, 2));
-            let odd = _mm256_add_epi32(fields(sums, 1), fields(sums, 3));
-            let all = _mm256_add_epi32(_mm256_add_epi32(even, odd), fields(_mm256_set1_epi64x(rest), 0));
-            total = _mm256_add_epi32(total, all);
-        }
+    let mut range = range;
+    // Four sums at once, each of no more than a chunk.
+    while range.len() >= LANES * CHUNK {
+        let sums = sum_groups(&block[range.start..range.start + LANES * CHUNK]);
+        total = _mm256_add_epi32(total, fields_of_four(sums));
+        range.start += LANES * CHUNK;
     }
-    total
+    // The last four are loaded whole, and those beyond the end are cleared.
+    let n = range.len();
+    let last = range.start + n / LANES * LANES;
+    let sums = sum_groups(&block[range.start..last]);
+    let ends = bytemuck::cast([0i64, 1, 2, 3]);
+    let wanted = _mm256_cmpgt_epi64(_mm256_set1_epi64x((n % LANES) as i64), ends);
+    let words: [u64; LANES] = [block[last], block[last + 1], block[last + 2], block[last + 3]];
+    let sums = _mm256_add_epi64(sums, _mm256_and_si256(wanted, bytemuck::cast(words)));
+    if n > CHUNK {
+        return _mm256_add_epi32(total, fields_of_four(sums));
+    }
+    let halves = _mm_add_epi64(_mm256_castsi256_si128(sums), _mm256_extracti128_si256::<1>(sums));
+    let sum = _mm_add_epi64(halves, _mm_unpackhi_epi64(halves, halves));
+    _mm256_add_epi32(total, fields(_mm256_castsi128_si256(sum), 0))
+}
+
+/// Every fourth contribution together, from the first four on; of a multiple of four.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn sum_groups(words: &[u64]) -> __m256i {
+    let mut sums = _mm256_setzero_si256();
+    for &group in words.as_chunks::<LANES>().0 {
+        sums = _mm256_add_epi64(sums, bytemuck::cast(group));
+    }
+    sums
+}
+
+/// The fields of four sums together.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn fields_of_four(sums: __m256i) -> __m256i {
+    let even = _mm256_add_epi32(fields(sums, 0), fields(sums, 2));
+    let odd = _mm256_add_epi32(fields(sums, 1), fields(sums, 3));
+    _mm256_add_epi32(even, odd)
 }
 
 /// The fields of one of four sums.
@@ -85,7 +108,7 @@ fn fields(sums: __m256i, which: u32) -> __m256i {
 /// `score::row`.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn row(fields: [u32; 8], n: u32) -> [u32; 8] {
+fn row(fields: RowWords, n: u32) -> RowWords {
     let signed = _mm256_sign_epi32(bytemuck::cast(fields), bytemuck::cast(SIGN));
     let bias = _mm256_mullo_epi32(_mm256_set1_epi32(n as i32), bytemuck::cast(BIAS));
     bytemuck::cast(_mm256_add_epi32(signed, bias))
