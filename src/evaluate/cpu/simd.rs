@@ -7,8 +7,8 @@ use std::arch::x86_64::*;
 use std::ops::Range;
 
 use super::score::{
-    self, BIAS, Block, CHUNK, COUNTS, FREE, GPU_BUSY, HALF, LANES, MASK, NodeWords, Passes, RowWords, SHIFT, SIGN,
-    TAKEN, TouchWords,
+    self, BIAS, BLOCK, Block, CHUNK, COUNTS, FREE, GPU_BUSY, HALF, LANES, MASK, NodeWords, Passes, RowWords, SHIFT,
+    SIGN, TAKEN, TouchWords,
 };
 use crate::evaluate::abi::{PackedState, ScoreRow};
 use crate::evaluate::batch::Batch;
@@ -53,28 +53,47 @@ fn score(state: &State, batch: &Batch, first: usize, rows: &mut [ScoreRow]) {
 #[inline]
 #[target_feature(enable = "avx2")]
 fn sum(block: &Block, range: Range<usize>) -> __m256i {
+    let n = range.len();
+    let sums = if n <= LANES {
+        load(block, range)
+    } else if n <= CHUNK {
+        let mut sums = _mm256_setzero_si256();
+        let mut at = range.start;
+        while at + LANES <= range.end {
+            sums = _mm256_add_epi64(sums, load(block, at..at + LANES));
+            at += LANES;
+        }
+        _mm256_add_epi64(sums, load(block, at..range.end))
+    } else {
+        return sum_many(block, range);
+    };
+    let halves = _mm_add_epi64(_mm256_castsi256_si128(sums), _mm256_extracti128_si256::<1>(sums));
+    let sum = _mm_add_epi64(halves, _mm_unpackhi_epi64(halves, halves));
+    fields(_mm256_castsi128_si256(sum), 0)
+}
+
+/// `score::sum` for more than a chunk: four sums at once, each of no more than a chunk.
+#[target_feature(enable = "avx2")]
+fn sum_many(block: &Block, mut range: Range<usize>) -> __m256i {
     let mut total = _mm256_setzero_si256();
-    let mut range = range;
-    // Four sums at once, each of no more than a chunk.
     while range.len() >= LANES * CHUNK {
         let sums = sum_groups(&block[range.start..range.start + LANES * CHUNK]);
         total = _mm256_add_epi32(total, fields_of_four(sums));
         range.start += LANES * CHUNK;
     }
-    // The last four are loaded whole, and those beyond the end are cleared.
-    let n = range.len();
-    let last = range.start + n / LANES * LANES;
-    let sums = sum_groups(&block[range.start..last]);
-    let ends = bytemuck::cast([0i64, 1, 2, 3]);
-    let wanted = _mm256_cmpgt_epi64(_mm256_set1_epi64x((n % LANES) as i64), ends);
-    let words: [u64; LANES] = [block[last], block[last + 1], block[last + 2], block[last + 3]];
-    let sums = _mm256_add_epi64(sums, _mm256_and_si256(wanted, bytemuck::cast(words)));
-    if n > CHUNK {
-        return _mm256_add_epi32(total, fields_of_four(sums));
-    }
-    let halves = _mm_add_epi64(_mm256_castsi256_si128(sums), _mm256_extracti128_si256::<1>(sums));
-    let sum = _mm_add_epi64(halves, _mm_unpackhi_epi64(halves, halves));
-    _mm256_add_epi32(total, fields(_mm256_castsi128_si256(sum), 0))
+    let last = range.end - range.len() % LANES;
+    let sums = _mm256_add_epi64(sum_groups(&block[range.start..last]), load(block, last..range.end));
+    _mm256_add_epi32(total, fields_of_four(sums))
+}
+
+/// Up to four contributions, and zeros.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn load(block: &Block, range: Range<usize>) -> __m256i {
+    // There is room for four beyond the end of the block.
+    let words = block[range.start.min(BLOCK)..].first_chunk::<LANES>();
+    let wanted = _mm256_cmpgt_epi64(_mm256_set1_epi64x(range.len() as i64), bytemuck::cast([0i64, 1, 2, 3]));
+    words.map_or(wanted, |&words| _mm256_and_si256(wanted, bytemuck::cast(words)))
 }
 
 /// Every fourth contribution together, from the first four on; of a multiple of four.
