@@ -4,6 +4,8 @@
 //! branch, what each touch adds to its candidate's score, packed into one word (`Contribution`); the other adds the
 //! words up by candidate and takes the sums apart. What stands against a touch is a field of its word like any other.
 
+use std::ops::Range;
+
 use crate::evaluate::abi::{PackedState, ScoreRow, Touch};
 use crate::evaluate::batch::Batch;
 use crate::evaluate::reason::Reason;
@@ -21,13 +23,22 @@ pub(super) type NodeWords = [u32; 2];
 /// A touch as the passes read it, in four words.
 pub(super) type TouchWords = [u32; 4];
 
+/// The contributions of a block of touches, and room to load `LANES` from anywhere among them.
+pub(super) type Block = [u64; BLOCK + LANES];
+
+/// How many contributions are loaded at once.
+pub(super) const LANES: usize = 4;
+
+/// A `ScoreRow`, or the sums of fields that become one.
+pub(super) type RowWords = [u32; 8];
+
 /// The two passes and what follows them, on one kind of processor.
 pub(super) struct Passes<Fill, Sum, Row> {
     /// Writes the contribution of each touch.
     pub(super) fill: Fill,
-    /// The sums of the fields of some contributions, at most a block of them: see `HALF`.
+    /// The sums of the fields of some contributions: see `HALF`.
     pub(super) sum: Sum,
-    /// The row that a feasible candidate's fields and number of touches make.
+    /// The row that a feasible candidate's sums and number of touches make.
     pub(super) row: Row,
 }
 
@@ -38,14 +49,15 @@ pub(super) fn score(state: &State, batch: &Batch, first: usize, rows: &mut [Scor
             *word = contribution(nodes, touch);
         }
     };
+    let sum = |block: &Block, range: Range<usize>| sum(&block[range]);
     Passes { fill, sum, row }.score(state, batch, first, rows);
 }
 
 impl<Fill, Sum, Row> Passes<Fill, Sum, Row>
 where
     Fill: Fn(&[NodeWords], &[TouchWords], &mut [u64]),
-    Sum: Fn(&[u64]) -> [u32; 8],
-    Row: Fn([u32; 8], u32) -> [u32; 8],
+    Sum: Fn(&Block, Range<usize>) -> RowWords,
+    Row: Fn(RowWords, u32) -> RowWords,
 {
     /// Scores the candidates from `first` on, one for each row.
     #[inline(always)]
@@ -53,40 +65,50 @@ where
         let nodes: &[NodeWords] = bytemuck::cast_slice(&state.bits);
         let offsets = &batch.offsets()[first..=first + rows.len()];
         let given = &batch.given()[first..first + rows.len()];
-        let mut block = [0; BLOCK];
-        let mut sums = Sums::default();
+        let rows: &mut [RowWords] = bytemuck::cast_slice_mut(rows);
+        let mut block = [0; BLOCK + LANES];
         let (mut at, end) = (offsets[0] as usize, offsets[rows.len()] as usize);
+        // What the blocks before had of the next candidate.
+        let mut before = Sums::default();
         let mut candidate = 0;
         while candidate < rows.len() {
             let n = (end - at).min(BLOCK);
             let touches = &batch.touches()[at..at + n];
-            let words = &mut block[..n];
-            (self.fill)(nodes, bytemuck::cast_slice(touches), words);
+            (self.fill)(nodes, bytemuck::cast_slice(touches), &mut block[..n]);
             if batch.needs().len() > 1 {
-                add_needs(state, batch, touches, words);
+                add_needs(state, batch, touches, &mut block[..n]);
             }
-            // The candidates that end in this block, then what there is of the next.
             let mut done = 0;
-            for ((&stop, row), &given) in
-                offsets[candidate + 1..].iter().zip(&mut rows[candidate..]).zip(&given[candidate..])
-            {
+            if before.n > 0 {
+                let stop = (offsets[candidate + 1] as usize - at).min(n);
+                before.add(&block[..stop], (self.sum)(&block, 0..stop));
+                if offsets[candidate + 1] as usize <= at + n {
+                    let Sums { fields, n, obstacles } = std::mem::take(&mut before);
+                    rows[candidate] = match given[candidate] | obstacles {
+                        0 => (self.row)(fields, n),
+                        _ => infeasible(given[candidate], obstacles),
+                    };
+                    candidate += 1;
+                }
+                done = stop;
+            }
+            // The candidates that lie in this block.
+            let open = offsets[candidate + 1..].iter().zip(&mut rows[candidate..]).zip(&given[candidate..]);
+            for ((&stop, row), &given) in open {
                 let stop = stop as usize - at;
                 if stop > n {
                     break;
                 }
-                let words = &words[done..stop];
-                sums.add(words, (self.sum)(words));
-                let obstacles = std::mem::take(&mut sums.obstacles);
-                *row = if given | obstacles == 0 {
-                    bytemuck::cast((self.row)(sums.fields, sums.n))
-                } else {
-                    infeasible(given, obstacles)
-                };
-                (sums.fields, sums.n) = ([0; 8], 0);
-                (done, candidate) = (stop, candidate + 1);
+                let fields = (self.sum)(&block, done..stop);
+                *row = (self.row)(fields, (stop - done) as u32);
+                if fields[0] | given != 0 {
+                    *row = infeasible(given, obstacles_among(&block[done..stop]));
+                }
+                done = stop;
+                candidate += 1;
             }
             if done < n {
-                sums.add(&words[done..], (self.sum)(&words[done..]));
+                before.add(&block[done..n], (self.sum)(&block, done..n));
             }
             at += n;
         }
@@ -172,7 +194,7 @@ fn add_needs(state: &State, batch: &Batch, touches: &[Touch], words: &mut [u64])
 }
 
 /// The sums of the fields of some contributions.
-fn sum(words: &[u64]) -> [u32; 8] {
+fn sum(words: &[u64]) -> RowWords {
     let mut fields = [0; 8];
     for words in words.chunks(CHUNK) {
         let sum: u64 = words.iter().sum();
@@ -185,13 +207,13 @@ fn sum(words: &[u64]) -> [u32; 8] {
 }
 
 /// The row that a feasible candidate's fields and number of touches make.
-fn row(fields: [u32; 8], n: u32) -> [u32; 8] {
+fn row(fields: RowWords, n: u32) -> RowWords {
     std::array::from_fn(|i| fields[i].wrapping_mul(SIGN[i] as u32).wrapping_add(n.wrapping_mul(BIAS[i] as u32)))
 }
 
 /// The row of an infeasible candidate: what was known of it before comes first.
 #[cold]
-fn infeasible(given: u32, obstacles: u32) -> ScoreRow {
+fn infeasible(given: u32, obstacles: u32) -> RowWords {
     let reason = if given != 0 {
         given
     } else if obstacles & GPU_BUSY != 0 {
@@ -201,28 +223,30 @@ fn infeasible(given: u32, obstacles: u32) -> ScoreRow {
     } else {
         Reason::NoMemory.number()
     };
-    ScoreRow { reason, ..ScoreRow::default() }
+    bytemuck::cast(ScoreRow { reason, ..ScoreRow::default() })
 }
 
-/// The sums of a candidate so far.
+/// What stands against some touches, one or the other, by their contributions.
+fn obstacles_among(words: &[u64]) -> u32 {
+    words.iter().fold(0, |all, &word| all | word as u32) & (GPU_BUSY | NO_CPU | NO_MEMORY)
+}
+
+/// The sums of a candidate that has touches in several blocks.
 #[derive(Default)]
 struct Sums {
-    fields: [u32; 8],
+    fields: RowWords,
     n: u32,
-    /// What stands against its touches, one or the other.
     obstacles: u32,
 }
 
 impl Sums {
-    #[inline(always)]
-    fn add(&mut self, words: &[u64], fields: [u32; 8]) {
+    fn add(&mut self, words: &[u64], fields: RowWords) {
         self.n += words.len() as u32;
         if fields[0] != 0 {
-            let found = words.iter().fold(0, |all, &word| all | word);
-            self.obstacles |= found as u32 & (GPU_BUSY | NO_CPU | NO_MEMORY);
+            self.obstacles |= obstacles_among(words);
         }
-        for i in 0..8 {
-            self.fields[i] = self.fields[i].wrapping_add(fields[i]);
+        for (sum, field) in self.fields.iter_mut().zip(fields) {
+            *sum = sum.wrapping_add(field);
         }
     }
 }

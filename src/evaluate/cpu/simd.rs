@@ -4,9 +4,11 @@
 #![expect(unsafe_code, reason = "only a check at run time tells that a processor has the instructions")]
 
 use std::arch::x86_64::*;
+use std::ops::Range;
 
 use super::score::{
-    self, BIAS, CHUNK, COUNTS, FREE, GPU_BUSY, HALF, MASK, NodeWords, Passes, SHIFT, SIGN, TAKEN, TouchWords,
+    self, BIAS, BLOCK, Block, CHUNK, COUNTS, FREE, GPU_BUSY, HALF, LANES, MASK, NodeWords, Passes, RowWords, SHIFT,
+    SIGN, TAKEN, TouchWords,
 };
 use crate::evaluate::abi::{PackedState, ScoreRow};
 use crate::evaluate::batch::Batch;
@@ -43,38 +45,75 @@ fn score(state: &State, batch: &Batch, first: usize, rows: &mut [ScoreRow]) {
             *word = score::contribution(nodes, touch);
         }
     };
-    Passes { fill, sum: |words: &[u64]| bytemuck::cast(sum(words)), row: |fields, n| row(fields, n) }
+    Passes { fill, sum: |block: &Block, range| bytemuck::cast(sum(block, range)), row: |fields, n| row(fields, n) }
         .score(state, batch, first, rows);
 }
 
 /// `score::sum`.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn sum(words: &[u64]) -> __m256i {
-    if let [word] = words {
-        return fields(_mm256_set1_epi64x(*word as i64), 0);
-    }
-    let mut total = _mm256_setzero_si256();
-    for words in words.chunks(4 * CHUNK) {
-        // Four sums at once.
-        let (groups, rest) = words.as_chunks::<4>();
+fn sum(block: &Block, range: Range<usize>) -> __m256i {
+    let n = range.len();
+    let sums = if n <= LANES {
+        load(block, range)
+    } else if n <= CHUNK {
         let mut sums = _mm256_setzero_si256();
-        for &group in groups {
-            sums = _mm256_add_epi64(sums, bytemuck::cast(group));
+        let mut at = range.start;
+        while at + LANES <= range.end {
+            sums = _mm256_add_epi64(sums, load(block, at..at + LANES));
+            at += LANES;
         }
-        let rest = rest.iter().sum::<u64>() as i64;
-        if words.len() <= CHUNK {
-            let halves = _mm_add_epi64(_mm256_castsi256_si128(sums), _mm256_extracti128_si256::<1>(sums));
-            let sum = _mm_add_epi64(_mm_add_epi64(halves, _mm_unpackhi_epi64(halves, halves)), _mm_cvtsi64_si128(rest));
-            total = _mm256_add_epi32(total, fields(_mm256_castsi128_si256(sum), 0));
-        } else {
-            let even = _mm256_add_epi32(fields(sums, 0), fields(sums, 2));
-            let odd = _mm256_add_epi32(fields(sums, 1), fields(sums, 3));
-            let all = _mm256_add_epi32(_mm256_add_epi32(even, odd), fields(_mm256_set1_epi64x(rest), 0));
-            total = _mm256_add_epi32(total, all);
-        }
+        _mm256_add_epi64(sums, load(block, at..range.end))
+    } else {
+        return sum_many(block, range);
+    };
+    let halves = _mm_add_epi64(_mm256_castsi256_si128(sums), _mm256_extracti128_si256::<1>(sums));
+    let sum = _mm_add_epi64(halves, _mm_unpackhi_epi64(halves, halves));
+    fields(_mm256_castsi128_si256(sum), 0)
+}
+
+/// `score::sum` for more than a chunk: four sums at once, each of no more than a chunk.
+#[target_feature(enable = "avx2")]
+fn sum_many(block: &Block, mut range: Range<usize>) -> __m256i {
+    let mut total = _mm256_setzero_si256();
+    while range.len() >= LANES * CHUNK {
+        let sums = sum_groups(&block[range.start..range.start + LANES * CHUNK]);
+        total = _mm256_add_epi32(total, fields_of_four(sums));
+        range.start += LANES * CHUNK;
     }
-    total
+    let last = range.end - range.len() % LANES;
+    let sums = _mm256_add_epi64(sum_groups(&block[range.start..last]), load(block, last..range.end));
+    _mm256_add_epi32(total, fields_of_four(sums))
+}
+
+/// Up to four contributions, and zeros.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn load(block: &Block, range: Range<usize>) -> __m256i {
+    // There is room for four beyond the end of the block.
+    let words = block[range.start.min(BLOCK)..].first_chunk::<LANES>();
+    let wanted = _mm256_cmpgt_epi64(_mm256_set1_epi64x(range.len() as i64), bytemuck::cast([0i64, 1, 2, 3]));
+    words.map_or(wanted, |&words| _mm256_and_si256(wanted, bytemuck::cast(words)))
+}
+
+/// Every fourth contribution together, from the first four on; of a multiple of four.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn sum_groups(words: &[u64]) -> __m256i {
+    let mut sums = _mm256_setzero_si256();
+    for &group in words.as_chunks::<LANES>().0 {
+        sums = _mm256_add_epi64(sums, bytemuck::cast(group));
+    }
+    sums
+}
+
+/// The fields of four sums together.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn fields_of_four(sums: __m256i) -> __m256i {
+    let even = _mm256_add_epi32(fields(sums, 0), fields(sums, 2));
+    let odd = _mm256_add_epi32(fields(sums, 1), fields(sums, 3));
+    _mm256_add_epi32(even, odd)
 }
 
 /// The fields of one of four sums.
@@ -88,7 +127,7 @@ fn fields(sums: __m256i, which: u32) -> __m256i {
 /// `score::row`.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn row(fields: [u32; 8], n: u32) -> [u32; 8] {
+fn row(fields: RowWords, n: u32) -> RowWords {
     let signed = _mm256_sign_epi32(bytemuck::cast(fields), bytemuck::cast(SIGN));
     let bias = _mm256_mullo_epi32(_mm256_set1_epi32(n as i32), bytemuck::cast(BIAS));
     bytemuck::cast(_mm256_add_epi32(signed, bias))
