@@ -256,38 +256,63 @@ fn jumps_first(mover: &mut Mover<'_, '_>, instances: &[InstanceId], request: &Re
 }
 
 /// Jumps that take at least `missing` instances together and need at most `wanted`; those that need the fewest.
+///
+/// There are few kinds of jumps, so copies of one kind are tried in powers of two: a table of kinds times the logarithm
+/// of their number, times `missing`. Beyond a size that no cluster here reaches the kind of best ratio is taken alone.
 fn cheapest_jumps(jumps: &[Jump], missing: usize, wanted: usize) -> Option<Vec<Jump>> {
-    // Of many alike, no more are of use than it takes to reach `missing`.
-    let useful = |n: &mut std::collections::BTreeMap<(u32, u32), usize>, jump: &&Jump| {
-        let seen = n.entry((jump.least, jump.most)).or_insert(0);
-        *seen += 1;
-        *seen <= missing.div_ceil(jump.most as usize).max(1)
-    };
-    let mut seen = std::collections::BTreeMap::new();
-    let jumps: Vec<Jump> = jumps.iter().filter(|jump| useful(&mut seen, jump)).copied().collect();
-    // least[m]: the smallest sum of `least` whose sum of `most` is at least m, with the last jump taken for it.
-    let mut table: Vec<Vec<Option<u32>>> = vec![vec![None; missing + 1]];
-    table[0][0] = Some(0);
-    for jump in &jumps {
-        let last = &table[table.len() - 1];
-        let with = |m: usize| last[m.saturating_sub(jump.most as usize)].map(|sum| sum + jump.least);
-        let next = (0..=missing)
-            .map(|m| match (last[m], if m == 0 { None } else { with(m) }) {
-                (Some(a), Some(b)) => Some(a.min(b)),
-                (a, b) => a.or(b),
-            })
-            .collect();
-        table.push(next);
+    const MOST_CELLS: usize = 1 << 26;
+    let mut kinds: std::collections::BTreeMap<(u32, u32), Vec<Jump>> = std::collections::BTreeMap::new();
+    for &jump in jumps {
+        kinds.entry((jump.least, jump.most)).or_default().push(jump);
     }
-    let total = table[jumps.len()][missing]?;
-    if total as usize > wanted {
+    // Of many alike, no more are of use than it takes to reach `missing`.
+    for (&(_, most), alike) in &mut kinds {
+        alike.truncate(missing.div_ceil(most as usize).max(1));
+    }
+    if kinds.len() > 1
+        && kinds.values().map(|alike| alike.len().ilog2() as usize + 1).sum::<usize>() * missing > MOST_CELLS
+    {
+        let ratio = |kind: &(u32, u32)| (kind.0 * 256 / kind.1, *kind);
+        let best = kinds.keys().copied().min_by_key(ratio);
+        kinds.retain(|kind, _| Some(*kind) == best);
+    }
+    if kinds.len() == 1 {
+        let alike = kinds.into_values().next()?;
+        let enough = alike.len() * alike[0].most as usize >= missing;
+        return (enough && alike.len() * alike[0].least as usize <= wanted).then_some(alike);
+    }
+    // Copies in groups of 1, 2, 4, …, and the rest: any number of copies is a sum of some of them.
+    let mut groups: Vec<&[Jump]> = Vec::new();
+    for alike in kinds.values() {
+        let (mut rest, mut size) = (&alike[..], 1);
+        while !rest.is_empty() {
+            let (group, left) = rest.split_at(size.min(rest.len()));
+            groups.push(group);
+            (rest, size) = (left, size * 2);
+        }
+    }
+    // Cell m of row i: the smallest sum of `least` of the first i groups whose sum of `most` is at least m.
+    let mut table = vec![u32::MAX; missing + 1];
+    table[0] = 0;
+    let sum = |group: &[Jump], of: fn(&Jump) -> u32| group.iter().map(of).sum::<u32>();
+    for (row, group) in groups.iter().enumerate() {
+        let (least, most) = (sum(group, |jump| jump.least), sum(group, |jump| jump.most) as usize);
+        let start = row * (missing + 1);
+        for m in 0..=missing {
+            let without = table[start + m];
+            let with = if m == 0 { u32::MAX } else { table[start + m.saturating_sub(most)].saturating_add(least) };
+            table.push(without.min(with));
+        }
+    }
+    let last = groups.len() * (missing + 1);
+    if table[last + missing] as usize > wanted {
         return None;
     }
     let (mut chosen, mut m) = (Vec::new(), missing);
-    for (i, jump) in jumps.iter().enumerate().rev() {
-        if table[i][m] != table[i + 1][m] {
-            chosen.push(*jump);
-            m = m.saturating_sub(jump.most as usize);
+    for (row, group) in groups.iter().enumerate().rev() {
+        if table[row * (missing + 1) + m] != table[(row + 1) * (missing + 1) + m] {
+            chosen.extend_from_slice(group);
+            m = m.saturating_sub(sum(group, |jump| jump.most) as usize);
         }
     }
     Some(chosen)

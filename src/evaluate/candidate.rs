@@ -176,19 +176,22 @@ impl BatchBuilder {
         if first.is_some() {
             return first;
         }
+        // What only changes its index keeps its CPU and memory, also on a node that is overcommitted.
+        let stays = |one: &Move| cluster.instance(one.instance).node() == Some(one.to.node);
         for one in &set.moves {
-            self.leave(cluster, one.instance);
+            self.leave(cluster, one.instance, stays(one));
         }
         let arrivals = || {
-            let moves = set.moves.iter().map(|one| (one.to, cluster.request_of(cluster.instance(one.instance).job())));
-            moves.chain(set.place.iter().map(|place| (*place, request)))
+            let request_of = |one: &Move| cluster.request_of(cluster.instance(one.instance).job());
+            let moves = set.moves.iter().map(move |one| (one.to, request_of(one), stays(one)));
+            moves.chain(set.place.iter().map(|place| (*place, request, false)))
         };
         let mut room = true;
-        for (place, request) in arrivals().filter(|(place, _)| place.gpus.is_some()) {
-            room &= self.arrive(cluster, place, request);
+        for (place, request, stays) in arrivals().filter(|(place, ..)| place.gpus.is_some()) {
+            room &= self.arrive(cluster, place, request, stays);
         }
-        for (place, request) in arrivals().filter(|(place, _)| place.gpus.is_none()) {
-            room &= self.arrive(cluster, place, request);
+        for (place, request, stays) in arrivals().filter(|(place, ..)| place.gpus.is_none()) {
+            room &= self.arrive(cluster, place, request, stays);
         }
         (!room).then_some(Reason::GpuBusy)
     }
@@ -268,20 +271,22 @@ impl BatchBuilder {
         &mut self.loads[*position as usize]
     }
 
-    fn leave(&mut self, cluster: &Cluster, instance: InstanceId) {
+    fn leave(&mut self, cluster: &Cluster, instance: InstanceId, stays: bool) {
         let instance = cluster.instance(instance);
         let Some(id) = instance.node() else { return };
         let (node, request) = (cluster.node(id), cluster.request_of(instance.job()));
         let load = self.load(id);
         load.freed |= instance.gpus();
         load.step = load.step.wrapping_sub(PackedState::step_of(request.gpus, node.capacity()));
-        load.cpu_leaves += u64::from(request.cpu_milli);
-        load.memory_leaves += u64::from(request.memory_mib);
+        if !stays {
+            load.cpu_leaves += u64::from(request.cpu_milli);
+            load.memory_leaves += u64::from(request.memory_mib);
+        }
         self.change(node.pool(), request.gpus, -1);
     }
 
     /// False if the devices are not there: left out and not enough, or taken by the candidate already.
-    fn arrive(&mut self, cluster: &Cluster, place: Place, request: &Request) -> bool {
+    fn arrive(&mut self, cluster: &Cluster, place: Place, request: &Request, stays: bool) -> bool {
         let node = cluster.node(place.node);
         let load = self.load(place.node);
         let free = (node.free() | load.freed) & !load.taken;
@@ -289,8 +294,10 @@ impl BatchBuilder {
         let fresh = gpus & load.taken == 0;
         load.taken |= gpus;
         load.step = load.step.wrapping_add(PackedState::step_of(request.gpus, node.capacity()));
-        load.cpu_arrives += u64::from(request.cpu_milli);
-        load.memory_arrives += u64::from(request.memory_mib);
+        if !stays {
+            load.cpu_arrives += u64::from(request.cpu_milli);
+            load.memory_arrives += u64::from(request.memory_mib);
+        }
         self.change(node.pool(), request.gpus, 1);
         fresh
     }
