@@ -86,11 +86,12 @@ fn the_fault_finder_finds_faults() {
 }
 
 #[test]
-fn no_file_is_unsafe_and_only_cli_prints() {
+fn one_file_is_unsafe_and_only_cli_prints() {
     for path in rust_files(&source()) {
         let text = std::fs::read_to_string(&path).unwrap();
         let code = || text.lines().map(|line| line.split("//").next().unwrap_or_default());
-        assert!(!code().any(|line| line.contains("unsafe ")), "{} is unsafe", path.display());
+        let pinned = path.ends_with("evaluate/cpu/simd.rs");
+        assert!(pinned || !code().any(|line| line.contains("unsafe ")), "{} is unsafe", path.display());
         let prints = ["println!(", "eprintln!(", "print!(", "eprint!(", "stdout()", "stderr()"];
         let speaks = code().any(|line| prints.iter().any(|macro_name| line.contains(macro_name)));
         let relative = path.strip_prefix(source()).unwrap();
