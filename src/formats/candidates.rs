@@ -3,9 +3,13 @@
 //! What a candidate names is not looked up here: an unknown job or node, or a bad index, is a reason why the candidate
 //! is infeasible and not a fault of the file.
 
+use std::fmt;
 use std::io::BufRead;
+use std::marker::PhantomData;
 
-use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use super::error::FormatError;
 use super::lines::Lines;
@@ -57,9 +61,32 @@ pub struct MoveSpec {
 struct Line {
     job: String,
     candidate: String,
-    place: Vec<SeatSpec>,
+    place: Vec<Fields<SeatSpec>>,
     #[serde(default)]
-    migrate: Option<Vec<MoveSpec>>,
+    migrate: Option<Vec<Fields<MoveSpec>>>,
+}
+
+/// An object with named fields: what is derived would also take a list of values, in the order of the fields.
+struct Fields<T>(T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Fields<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(FieldsVisitor(PhantomData))
+    }
+}
+
+struct FieldsVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for FieldsVisitor<T> {
+    type Value = Fields<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Fields<T>, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map)).map(Fields)
+    }
 }
 
 /// Reads candidates from a file, or from standard input for `-`. It may be gzip'd. Blank lines are skipped.
@@ -82,15 +109,17 @@ pub fn read_candidates_from(name: &str, reader: impl BufRead) -> Result<Vec<Cand
     while let Some((line, text)) = lines.next()? {
         // A line is read again with its path tracked only where it is bad: tracking allocates for every field.
         let read = serde_json::from_slice(text).map_err(|error| explain(name, line, text, error))?;
-        let Line { job, candidate, place, migrate } = read;
-        candidates.push(CandidateSpec { line, job, candidate, place, migrate: migrate.unwrap_or_default() });
+        let Fields(Line { job, candidate, place, migrate }) = read;
+        let place = place.into_iter().map(|Fields(seat)| seat).collect();
+        let migrate = migrate.into_iter().flatten().map(|Fields(one)| one).collect();
+        candidates.push(CandidateSpec { line, job, candidate, place, migrate });
     }
     Ok(candidates)
 }
 
 fn explain(name: &str, line: u64, text: &[u8], error: serde_json::Error) -> FormatError {
     let mut json = serde_json::Deserializer::from_slice(text);
-    let place = match serde_path_to_error::deserialize::<_, Line>(&mut json) {
+    let place = match serde_path_to_error::deserialize::<_, Fields<Line>>(&mut json) {
         Err(tracked) if tracked.path().iter().next().is_some() => tracked.path().to_string(),
         _ => String::new(),
     };

@@ -202,11 +202,8 @@ fn candidates_are_read_and_only_form_is_judged() {
         ("[0,0,99]", "[0,-1]", "k.jsonl:1:60: place[0].gpus[1]: found integer `-1`, expected u64"),
         ("\"node\":\"n\"}]", "\"node\":\"n\",\"x\":1}]", "unknown field `x`"),
         ("\"candidate\":\"c\",", "", "missing field `candidate`"),
-        (
-            "[{\"node\":\"?\"",
-            "[5,{\"node\":\"?\"",
-            "place[0]: found integer `5`, expected an object that is an instance",
-        ),
+        ("[{\"node\":\"?\"", "[5,{\"node\":\"?\"", "place[0]: found integer `5`, expected an object"),
+        ("{\"node\":\"n\"}],\"m", "[\"n\",[1]]],\"m", "place[1]: found sequence, expected an object"),
     ] {
         let error = read_candidates_from("k.jsonl", line.replacen(from, to, 1).as_bytes()).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}\n{expected}");
