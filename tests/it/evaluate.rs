@@ -13,16 +13,34 @@ use slotwise::evaluate::{
 #[test]
 fn the_processor_passes_the_suite_with_any_number_of_threads() {
     for threads in 1..=4 {
-        let checks = conformance::suite(&mut Cpu::new(threads).unwrap(), 11).unwrap();
-        for check in &checks {
-            assert_eq!(check.mismatch, None, "{threads} threads: {check:?}");
-        }
-        assert!(checks.iter().map(|check| check.values).sum::<usize>() > 10_000);
+        every_check(&mut Cpu::new(threads).unwrap(), threads);
     }
 }
 
+#[test]
+fn every_way_of_scoring_passes_the_suite() {
+    every_check(&mut Cpu::new(1).unwrap(), 1);
+    every_check(&mut Cpu::portable(1).unwrap(), 1);
+    every_check(&mut Cpu::portable(2).unwrap(), 2);
+}
+
+fn every_check(cpu: &mut Cpu, threads: usize) {
+    let checks = conformance::suite(cpu, 11).unwrap();
+    for check in &checks {
+        assert_eq!(check.mismatch, None, "{threads} threads: {check:?}");
+    }
+    assert!(checks.iter().map(|check| check.values).sum::<usize>() > 10_000);
+}
+
 /// A backend with one planted fault.
-struct Faulty<B>(B, fn(&mut Scores));
+struct Faulty<B>(B, Fault);
+
+#[derive(Clone, Copy)]
+enum Fault {
+    Scores(fn(&mut Scores)),
+    Nodes(fn(&mut Vec<u32>)),
+    Census(fn(&mut Census)),
+}
 
 impl<B: Backend> Backend for Faulty<B> {
     fn name(&self) -> &'static str {
@@ -36,28 +54,96 @@ impl<B: Backend> Backend for Faulty<B> {
     }
     fn evaluate(&mut self, batch: &Batch, out: &mut Scores) -> Result<(), EvalError> {
         self.0.evaluate(batch, out)?;
-        (self.1)(out);
+        if let Fault::Scores(fault) = self.1 {
+            fault(out);
+        }
         Ok(())
     }
     fn rank_nodes(&mut self, query: &NodeQuery, out: &mut Vec<u32>) -> Result<(), EvalError> {
-        self.0.rank_nodes(query, out)
+        self.0.rank_nodes(query, out)?;
+        if let Fault::Nodes(fault) = self.1 {
+            fault(out);
+        }
+        Ok(())
     }
     fn census(&mut self, out: &mut Census) -> Result<(), EvalError> {
-        self.0.census(out)
+        self.0.census(out)?;
+        if let Fault::Census(fault) = self.1 {
+            fault(out);
+        }
+        Ok(())
     }
 }
 
 #[test]
 fn one_planted_fault_is_found() {
-    let faults: [fn(&mut Scores); 3] = [
-        |out| out.rows.last_mut().into_iter().for_each(|row| row.residual ^= 1),
-        |out| out.rows.first_mut().into_iter().for_each(|row| row.delta_partial += 1),
-        |out| out.best.last_mut().into_iter().for_each(|best| *best ^= 1),
+    let faults = [
+        Fault::Scores(|out| out.rows.last_mut().into_iter().for_each(|row| row.residual ^= 1)),
+        Fault::Scores(|out| out.rows.first_mut().into_iter().for_each(|row| row.delta_partial += 1)),
+        Fault::Scores(|out| out.best.last_mut().into_iter().for_each(|best| *best ^= 1)),
+        Fault::Nodes(|out| out.last_mut().into_iter().for_each(|node| *node ^= 1)),
+        Fault::Nodes(|out| out.truncate(out.len() - 1)),
+        Fault::Census(|out| drop(out.pools.pop())),
+        Fault::Census(|out| drop(out.compositions.pop())),
     ];
     for fault in faults {
         let checks = conformance::suite(&mut Faulty(Reference::new(), fault), 11).unwrap();
         assert!(checks.iter().any(|check| check.mismatch.is_some()));
         assert!(checks.iter().any(|check| check.mismatch.is_none()));
+    }
+}
+
+/// Every way of scoring, on the same cluster.
+fn all_ways(cluster: &Cluster) -> [Box<dyn Backend>; 4] {
+    let mut ways: [Box<dyn Backend>; 4] = [
+        Box::new(Reference::new()),
+        Box::new(Cpu::portable(1).unwrap()),
+        Box::new(Cpu::new(1).unwrap()),
+        Box::new(Cpu::new(3).unwrap()),
+    ];
+    ways.iter_mut().for_each(|way| way.load(cluster).unwrap());
+    ways
+}
+
+/// A batch of one job whose candidates have the touches of `of`, each alone.
+fn alone(of: &Batch, change: impl Fn(Touch) -> Touch) -> Batch {
+    let n = of.touches().len() as u32;
+    Batch::from_rows(BatchRows {
+        nodes: of.nodes(),
+        touches: of.touches().iter().map(|&touch| change(touch)).collect(),
+        offsets: (0..=n).collect(),
+        given: vec![0; n as usize],
+        candidates: vec![Candidate::default(); n as usize],
+        jobs: vec![0, n],
+        needs: vec![Need::NONE],
+    })
+    .unwrap()
+}
+
+#[test]
+fn of_ties_the_first_is_best() {
+    let cluster = synthetic::cluster(40, 3).unwrap();
+    let batch = alone(&synthetic::batch(&cluster, 700, 1, 0, 3).unwrap(), |_| Touch { node: 7, ..Touch::default() });
+    for mut way in all_ways(&cluster) {
+        let mut scores = Scores::default();
+        way.evaluate(&batch, &mut scores).unwrap();
+        assert!(scores.rows.iter().all(|row| *row == scores.rows[0] && row.reason == 0));
+        assert_eq!(scores.best, [0]);
+        assert!(scores.ranks(&batch).into_iter().eq(1..=700));
+    }
+}
+
+#[test]
+fn none_is_best_where_all_are_infeasible() {
+    let cluster = synthetic::cluster(40, 3).unwrap();
+    // The devices 8.. are nowhere.
+    let batch = alone(&synthetic::batch(&cluster, 700, 1, 0, 3).unwrap(), |touch| Touch { taken: 1 << 9, ..touch });
+    for mut way in all_ways(&cluster) {
+        let mut scores = Scores::default();
+        way.evaluate(&batch, &mut scores).unwrap();
+        assert!((0..700).all(|candidate| scores.reason(candidate) == Some(Reason::GpuBusy)));
+        assert_eq!(scores.best, [NONE]);
+        assert_eq!(scores.ranks(&batch), [0; 700]);
     }
 }
 

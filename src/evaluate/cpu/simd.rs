@@ -37,8 +37,14 @@ fn score(state: &State, batch: &Batch, first: usize, rows: &mut [ScoreRow]) {
     let fill = |nodes: &[NodeWords], touches: &[TouchWords], words: &mut [u64]| {
         let (groups, rest) = touches.as_chunks::<8>();
         let (words_of_groups, words_of_rest) = words.as_chunks_mut::<8>();
+        let mut soon = groups.iter().skip(SOON);
         for (words, touches) in words_of_groups.iter_mut().zip(groups) {
-            prefetch(touches);
+            let later = std::ptr::from_ref(touches).wrapping_byte_add(LATER).cast::<u8>();
+            prefetch::<_MM_HINT_NTA, _>(later);
+            prefetch::<_MM_HINT_NTA, _>(later.wrapping_add(64));
+            for touch in soon.next().into_iter().flatten() {
+                prefetch::<_MM_HINT_T0, _>(nodes.as_ptr().wrapping_add(touch[0] as usize));
+            }
             *words = contributions(nodes, touches);
         }
         for (word, touch) in words_of_rest.iter_mut().zip(rest) {
@@ -182,14 +188,15 @@ fn split(a: __m256i, b: __m256i) -> (__m256i, __m256i) {
     (_mm256_castps_si256(halves.0), _mm256_castps_si256(halves.1))
 }
 
-/// Asks for the touches that come later, wherever they are.
+/// How many bytes before its turn a touch is asked for.
+const LATER: usize = 2048;
+
+/// How many groups of touches before its turn a node is asked for.
+const SOON: usize = 3;
+
+/// Asks for what will be read soon, wherever it is.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn prefetch(touches: &[TouchWords; 8]) {
-    let ahead = std::ptr::from_ref(touches).wrapping_byte_add(AHEAD).cast();
-    _mm_prefetch::<_MM_HINT_NTA>(ahead);
-    _mm_prefetch::<_MM_HINT_NTA>(ahead.wrapping_byte_add(64));
+fn prefetch<const HINT: i32, T>(row: *const T) {
+    _mm_prefetch::<HINT>(row.cast());
 }
-
-/// How far ahead, in bytes.
-const AHEAD: usize = 2048;
