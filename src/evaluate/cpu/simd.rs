@@ -42,8 +42,10 @@ fn score(state: &State, batch: &Batch, first: usize, rows: &mut [ScoreRow]) {
             let later = std::ptr::from_ref(touches).wrapping_byte_add(LATER).cast::<u8>();
             prefetch::<_MM_HINT_NTA, _>(later);
             prefetch::<_MM_HINT_NTA, _>(later.wrapping_add(64));
-            for touch in soon.next().into_iter().flatten() {
-                prefetch::<_MM_HINT_T0, _>(nodes.as_ptr().wrapping_add(touch[0] as usize));
+            if let Some(soon) = soon.next() {
+                for touch in soon {
+                    prefetch::<_MM_HINT_T0, _>(nodes.as_ptr().wrapping_add(touch[0] as usize));
+                }
             }
             *words = contributions(nodes, touches);
         }
