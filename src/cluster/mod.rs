@@ -9,6 +9,7 @@ mod ledger;
 mod names;
 mod node;
 mod node_set;
+mod recount;
 mod request;
 
 pub use builder::{BuildError, ClusterBuilder, JobSpec, NodeSpec, Seat};
