@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::shape::{Kind, Shape};
 use super::state::State;
-use crate::cluster::{JobId, NodeId, PoolId, Request, RequestId, slot_width};
+use crate::cluster::{NodeId, PoolId, Request, RequestId, slot_width};
 
 /// Where a job may go, worked out once for all its instances.
 #[derive(Debug)]
@@ -166,17 +166,5 @@ pub(super) fn steps(state: &State, id: NodeId, request: &Request) -> u32 {
 
 /// How many instances a node's free CPU and memory are enough for.
 pub(super) fn by_cpu_and_memory(state: &State, id: NodeId, request: &Request) -> u32 {
-    let node = state.cluster().node(id);
-    let share = |free: u32, wanted: u32| {
-        if free == crate::cluster::UNLIMITED { u32::MAX } else { free.checked_div(wanted).unwrap_or(u32::MAX) }
-    };
-    share(node.cpu_free(), request.cpu_milli).min(share(node.memory_free(), request.memory_mib))
-}
-
-/// The nodes that a job bound to one domain or rack can choose from, one list a region.
-pub(super) fn regions(state: &State, job: JobId) -> Option<&[Vec<NodeId>]> {
-    match state.cluster().request_of(job).within? {
-        crate::cluster::Within::Domain => Some(state.domains()),
-        crate::cluster::Within::Rack => Some(state.racks()),
-    }
+    state.cluster().node(id).room_by_cpu_and_memory(request.cpu_milli, request.memory_mib)
 }

@@ -5,7 +5,7 @@
 //! nodes that several anchors bring (back) into Σ at once: a pool node with two 1-GPU instances takes no anchor of 3, but
 //! two of them, whose vacancies make the two its fillers. Such *jumps* are added where the steps do not suffice.
 
-use super::choose::{Scope, by_cpu_and_memory, regions, steps};
+use super::choose::{Scope, by_cpu_and_memory, steps};
 use super::compact::PATIENCE;
 use super::mover::Mover;
 use super::shape::{Kind, Shape};
@@ -16,9 +16,10 @@ use crate::cluster::{InstanceId, JobId, NodeId, Request, slot_width};
 pub(super) fn place_gang(mover: &mut Mover<'_, '_>, job: JobId) -> bool {
     let id = mover.transaction.cluster().job(job).request();
     let request = mover.transaction.cluster().request(id).clone();
-    let Some(regions) = regions(mover.transaction.state(), job) else {
+    let Some(within) = request.within else {
         return place_in(mover, job, &request, None);
     };
+    let regions = mover.transaction.state().regions(within);
     let wanted = mover.transaction.cluster().job(job).instances();
     // The tightest region that can take the gang step by step keeps the others whole; after them, all others.
     let mut order: Vec<(u64, usize)> = regions
@@ -29,8 +30,8 @@ pub(super) fn place_gang(mover: &mut Mover<'_, '_>, job: JobId) -> bool {
         .collect();
     order.sort_by_key(|&(room, i)| (room < u64::from(wanted), room, i));
     order.into_iter().any(|(_, i)| {
-        let nodes = self::regions(mover.transaction.state(), job).map(|regions| regions[i].clone());
-        place_in(mover, job, &request, nodes.as_deref())
+        let nodes = mover.transaction.state().regions(within)[i].clone();
+        place_in(mover, job, &request, Some(&nodes))
     })
 }
 

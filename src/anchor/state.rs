@@ -7,7 +7,7 @@ use super::pool_state::PoolState;
 use super::transaction::Journal;
 use crate::cluster::{
     Cluster, DomainId, Edit, EditError, JobId, NodeId, NodeSet, PerSize, PoolId, RackId, Request, RequestId,
-    TooManyNames,
+    TooManyNames, Within,
 };
 
 /// A cluster and its indexes. Jobs may be registered in the cluster; what it holds changes only through
@@ -124,6 +124,15 @@ impl State {
     /// Nodes of all domains, by domain number.
     pub fn domains(&self) -> &[Vec<NodeId>] {
         &self.domains
+    }
+
+    /// The nodes of all domains or of all racks, by their number. A node without one is in none, so it cannot host a job
+    /// that must lie within one.
+    pub fn regions(&self, within: Within) -> &[Vec<NodeId>] {
+        match within {
+            Within::Domain => &self.domains,
+            Within::Rack => &self.racks,
+        }
     }
 
     /// Free GPUs on schedulable nodes.

@@ -190,17 +190,6 @@ impl Transaction<'_> {
         self.state.journal.origins.get(instance).map(|origin| origin.node)
     }
 
-    /// The number of instances that ran at the start, were freed since, and run on another node now.
-    pub fn n_migrations(&self) -> usize {
-        self.state
-            .journal
-            .origins
-            .list
-            .iter()
-            .filter(|&&(instance, from)| self.migration(instance, from.node).is_some())
-            .count()
-    }
-
     /// The net migrations so far, by job and instance.
     pub fn migrations(&self) -> Vec<Migration> {
         let mut migrations = Vec::new();

@@ -6,7 +6,7 @@ use super::edit::{Edit, EditError};
 use super::ids::{DomainId, InstanceId, JobId, ModelId, NodeId, PoolId, RackId, RequestId};
 use super::names::{Names, TooManyNames};
 use super::node::{GpuMask, Node};
-use super::request::{Request, UNLIMITED};
+use super::request::Request;
 
 /// No instance.
 pub(super) const NOBODY: u32 = u32::MAX;
@@ -435,8 +435,6 @@ impl Cluster {
 
     /// Whether the node's free CPU and memory are enough for one instance more.
     pub fn has_cpu_and_memory(&self, node: NodeId, request: &Request) -> bool {
-        let node = self.node(node);
-        let enough = |free: u32, wanted: u32| free == UNLIMITED || free >= wanted;
-        enough(node.cpu_free(), request.cpu_milli) && enough(node.memory_free(), request.memory_mib)
+        self.node(node).has_cpu_and_memory(request.cpu_milli, request.memory_mib)
     }
 }

@@ -109,6 +109,19 @@ impl Node {
         free_amount(self.memory_mib, self.memory_used)
     }
 
+    /// Whether its free CPU and memory are enough for this much.
+    pub fn has_cpu_and_memory(&self, cpu_milli: u32, memory_mib: u32) -> bool {
+        // `UNLIMITED` is more than any amount.
+        self.cpu_free() >= cpu_milli && self.memory_free() >= memory_mib
+    }
+
+    /// How many instances that ask this much each its free CPU and memory are enough for; `u32::MAX` where nothing limits
+    /// them.
+    pub fn room_by_cpu_and_memory(&self, cpu_milli: u32, memory_mib: u32) -> u32 {
+        let by = |free: u32, each: u32| if each == 0 || free == UNLIMITED { u32::MAX } else { free / each };
+        by(self.cpu_free(), cpu_milli).min(by(self.memory_free(), memory_mib))
+    }
+
     /// Milli-cores in use, which a snapshot may have at more than there are.
     pub fn cpu_used(&self) -> u64 {
         self.cpu_used

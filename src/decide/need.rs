@@ -1,7 +1,7 @@
 //! What a request asks of a single node, worked out once for all jobs that share it.
 
 use crate::anchor::State;
-use crate::cluster::{Cluster, Node, NodeId, PoolId, Request, RequestId, UNLIMITED, Within};
+use crate::cluster::{Cluster, Node, NodeId, PoolId, Request, RequestId, Within};
 
 /// A request, resolved against the pools of a cluster.
 #[derive(Clone, Debug)]
@@ -41,9 +41,9 @@ impl Need {
             && self.has_cpu_and_memory(node)
     }
 
-    /// Whether a node's free CPU and memory are enough for one instance more. `UNLIMITED` is more than any amount.
+    /// Whether a node's free CPU and memory are enough for one instance more.
     pub(super) fn has_cpu_and_memory(&self, node: &Node) -> bool {
-        !self.limited || (node.cpu_free() >= self.cpu_milli && node.memory_free() >= self.memory_mib)
+        !self.limited || node.has_cpu_and_memory(self.cpu_milli, self.memory_mib)
     }
 
     /// How many instances a node can take as it is; `u32::MAX` where nothing limits them.
@@ -53,11 +53,8 @@ impl Need {
         if !node.schedulable() || !self.admitted[node.pool().index()] {
             return 0;
         }
-        let by = |free: u32, each: u32| if each == 0 || free == UNLIMITED { u32::MAX } else { free / each };
-        let by_gpus = by(u32::from(node.free_gpus()), u32::from(self.gpus));
-        let by_cpu = by(node.cpu_free(), self.cpu_milli);
-        let by_memory = by(node.memory_free(), self.memory_mib);
-        u64::from(by_gpus.min(by_cpu).min(by_memory))
+        let by_gpus = node.free_gpus().checked_div(self.gpus).map_or(u32::MAX, u32::from);
+        u64::from(by_gpus.min(node.room_by_cpu_and_memory(self.cpu_milli, self.memory_mib)))
     }
 
     /// Whether `instances` of it fit on these nodes together. Stops as soon as they do.

@@ -11,7 +11,7 @@ use super::need::{Need, Needs};
 use super::policy::random::{self, Draws};
 use super::policy::{Key, Order};
 use super::ranking::{Ranking, Touched, Window};
-use super::region::{RegionRoom, regions};
+use super::region::RegionRoom;
 use super::walk::Walk;
 use crate::anchor::{State, Transaction};
 use crate::cluster::{Cluster, JobId, NodeId, RequestId, Within};
@@ -78,7 +78,7 @@ impl Placer {
         };
         let state = transaction.state();
         self.candidates.clear();
-        for (number, nodes) in regions(state, within).iter().enumerate() {
+        for (number, nodes) in state.regions(within).iter().enumerate() {
             if need.fit_on(state.cluster(), nodes.iter().copied(), wanted) {
                 self.candidates.push(number as u32);
             }
@@ -88,7 +88,7 @@ impl Placer {
         }
         let region = self.candidates[draws.below(self.candidates.len() as u64) as usize] as usize;
         let cluster = state.cluster();
-        let nodes = regions(state, within)[region].iter().copied();
+        let nodes = state.regions(within)[region].iter().copied();
         self.fitting.clear();
         self.fitting.extend(nodes.filter(|&node| need.fits(cluster.node(node))));
         let fitting = &mut self.fitting;
@@ -124,7 +124,7 @@ impl Placer {
             Some(Ranking::Regions(rooms)) => Some(rooms),
             _ => None,
         };
-        let rooms = regions(state, within).iter().enumerate().map(|(number, nodes)| match ranked {
+        let rooms = state.regions(within).iter().enumerate().map(|(number, nodes)| match ranked {
             Some(rooms) if !window.touched().region(within, number) => (number, rooms[number]),
             _ => (number, RegionRoom::of(state, need, nodes)),
         });
@@ -144,7 +144,7 @@ impl Placer {
         let state = transaction.state();
         self.frontier.clear();
         self.frontier.extend(
-            regions(state, within)[region]
+            state.regions(within)[region]
                 .iter()
                 .filter_map(|&node| key(state.cluster(), need, order, node))
                 .map(Reverse),

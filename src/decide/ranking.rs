@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use super::need::{Need, Needs};
 use super::policy::Order;
 use super::ranker::Ranker;
-use super::region::{RegionRoom, regions};
+use super::region::RegionRoom;
 use super::walk::Walk;
 use crate::anchor::State;
 use crate::cluster::{Cluster, NodeId, RequestId, Within};
@@ -163,7 +163,7 @@ fn nodes_ranked(nodes: Vec<NodeId>) -> Ranking {
 fn rank_one(state: &State, need: &Need, order: Order) -> Ranking {
     match need.within {
         Some(within) => {
-            let rooms = regions(state, within).iter().map(|nodes| RegionRoom::of(state, need, nodes));
+            let rooms = state.regions(within).iter().map(|nodes| RegionRoom::of(state, need, nodes));
             Ranking::Regions(rooms.collect())
         }
         None => nodes_ranked(Walk::best(order, state, need, RANKED)),

@@ -2,16 +2,7 @@
 
 use super::need::Need;
 use crate::anchor::State;
-use crate::cluster::{NodeId, Within};
-
-/// The nodes of all domains or of all racks, by their number. A node without one is in none, so it cannot host a job
-/// that must lie within one.
-pub(super) fn regions(state: &State, within: Within) -> &[Vec<NodeId>] {
-    match within {
-        Within::Domain => state.domains(),
-        Within::Rack => state.racks(),
-    }
-}
+use crate::cluster::NodeId;
 
 /// What the choice among regions looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,6 @@
 //! Why a job is blocked.
 
 use super::need::Need;
-use super::region::regions;
 use crate::anchor::State;
 use crate::cluster::JobId;
 
@@ -68,7 +67,7 @@ pub(super) fn fits(state: &State, need: &Need, instances: u32) -> bool {
     let (cluster, instances) = (state.cluster(), u64::from(instances));
     match need.within {
         Some(within) => {
-            regions(state, within).iter().any(|nodes| need.fit_on(cluster, nodes.iter().copied(), instances))
+            state.regions(within).iter().any(|nodes| need.fit_on(cluster, nodes.iter().copied(), instances))
         }
         None if need.limited || need.gpus == 0 => need.fit_on(cluster, cluster.node_ids(), instances),
         None => need.gpus_fit(state, instances),
