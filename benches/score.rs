@@ -2,7 +2,7 @@
 //! same touches. Run with `cargo bench --bench score`.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use slotwise::evaluate::{Backend, Cpu, Scores, measure, synthetic};
+use slotwise::evaluate::{Backend, Cpu, NodeRows, Scores, measure, synthetic};
 
 /// 64 MiB of touches: more than the caches hold, little enough for many samples.
 const TOUCHES: usize = 4 << 20;
@@ -18,7 +18,7 @@ fn score_candidates(criterion: &mut Criterion) {
             let name = format!("{nodes} nodes, {per_candidate} a candidate");
             for threads in [1, 2] {
                 let mut cpu = Cpu::new(threads).expect("threads can be started");
-                cpu.load(&cluster).expect("the cluster is small enough");
+                cpu.load(&NodeRows::of(&cluster).expect("few nodes")).expect("the cluster is small enough");
                 let mut scores = Scores::default();
                 group.bench_function(BenchmarkId::new(&name, format!("{threads} threads")), |bencher| {
                     bencher.iter(|| cpu.evaluate(&batch, &mut scores));

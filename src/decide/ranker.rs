@@ -4,7 +4,7 @@ use super::policy::Order;
 use crate::anchor::State;
 use crate::cluster::{NodeId, RequestId};
 use crate::evaluate::abi::{NONE, NodeEdit};
-use crate::evaluate::{Backend, EvalError, NodeOrder, NodeQuery};
+use crate::evaluate::{Backend, EvalError, NodeOrder, NodeQuery, NodeRows};
 
 /// A backend on which the nodes of the loop's cluster are resident, as they were when it was last brought up to date.
 pub(super) struct Ranker {
@@ -17,7 +17,7 @@ pub(super) struct Ranker {
 impl Ranker {
     /// Loads the cluster; `most` nodes will be ranked a request.
     pub(super) fn new(mut backend: Box<dyn Backend>, state: &State, most: usize) -> Result<Self, EvalError> {
-        backend.load(state.cluster())?;
+        backend.load(&NodeRows::of(state.cluster())?)?;
         Ok(Self { backend, query: NodeQuery::new(state.cluster(), most), edits: Vec::new(), answers: Vec::new() })
     }
 

@@ -4,19 +4,20 @@ use super::abi::NodeEdit;
 use super::batch::{Batch, Scores};
 use super::census::Census;
 use super::cpu::Cpu;
+use super::measure::Speed;
+use super::node_rows::NodeRows;
 use super::query::NodeQuery;
-use crate::cluster::Cluster;
 
 /// A place where the nodes of one cluster are resident and batches are evaluated on them.
 pub trait Backend: Send {
     /// Its name, as in `--backend`.
     fn name(&self) -> &'static str;
 
-    /// Makes the nodes of a cluster resident, in place of what was.
+    /// Makes the rows of a cluster's nodes resident, in place of what was.
     ///
     /// # Errors
-    /// If there are too many nodes, or the device fails.
-    fn load(&mut self, cluster: &Cluster) -> Result<(), EvalError>;
+    /// If the device cannot hold them, or fails.
+    fn load(&mut self, nodes: &NodeRows) -> Result<(), EvalError>;
 
     /// Replaces the rows of nodes that the host has edited. The model and the topology of a cluster do not change.
     ///
@@ -41,6 +42,13 @@ pub trait Backend: Send {
     /// # Errors
     /// If the device fails.
     fn census(&mut self, out: &mut Census) -> Result<(), EvalError>;
+
+    /// How fast a batch is scored when it is resident, beside what the memory it then lies in allows: the best of
+    /// some passes of `score_candidates` alone, in turn with as many of a plain read or copy of the touches.
+    ///
+    /// # Errors
+    /// As `evaluate`.
+    fn measure(&mut self, batch: &Batch, passes: usize) -> Result<Speed, EvalError>;
 }
 
 /// What is wanted of `--backend`.

@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use super::abi::{Candidate, Need, ScoreRow, Touch};
 use super::backend::EvalError;
+use super::node_rows::MAX_NODES;
 use super::rank::{self, RankKey};
 use super::reason::Reason;
-use super::state::MAX_NODES;
 
 /// The most touches of a batch: their offsets are 32-bit words.
 pub const MAX_TOUCHES: usize = u32::MAX as usize;

@@ -15,8 +15,8 @@ use self::check::{MinSome, check_place, unresolvable, within};
 use super::abi::{Candidate, Need, PackedState, Touch};
 use super::backend::EvalError;
 use super::batch::{Batch, MAX_TOUCHES, phi_in_range};
+use super::node_rows::MAX_NODES;
 use super::reason::Reason;
-use super::state::MAX_NODES;
 use crate::cluster::{Cluster, GpuMask, InstanceId, JobId, NodeId, PerSize, PoolId, Request, lowest_gpus};
 
 /// Where one instance would go.

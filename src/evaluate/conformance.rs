@@ -5,6 +5,7 @@ use super::backend::{Backend, EvalError};
 use super::batch::{Batch, Scores};
 use super::census::Census;
 use super::kernels::Kernel;
+use super::node_rows::NodeRows;
 use super::query::{NodeOrder, NodeQuery};
 use super::synthetic::{self, Numbers};
 use super::twin::Reference;
@@ -46,8 +47,9 @@ pub fn suite(backend: &mut dyn Backend, seed: u64) -> Result<Vec<Check>, EvalErr
     let mut reference = Reference::new();
     for nodes in SIZES {
         let mut cluster = synthetic::cluster(nodes, seed).map_err(|error| EvalError::Device(error.to_string()))?;
-        backend.load(&cluster)?;
-        reference.load(&cluster)?;
+        let nodes_before = NodeRows::of(&cluster)?;
+        backend.load(&nodes_before)?;
+        reference.load(&nodes_before)?;
         on_cluster(backend, &mut reference, &cluster, seed, &mut checks)?;
         let edits = departures(&mut cluster, seed);
         backend.apply(&edits)?;
@@ -55,7 +57,7 @@ pub fn suite(backend: &mut dyn Backend, seed: u64) -> Result<Vec<Check>, EvalErr
         on_cluster(backend, &mut reference, &cluster, seed + 1, &mut checks)?;
         // What is resident after edits is what a fresh load gives.
         let mut fresh = Reference::new();
-        fresh.load(&cluster)?;
+        fresh.load(&NodeRows::of(&cluster)?)?;
         checks.push(census(backend, &mut fresh, Kernel::apply_edits, nodes)?);
     }
     Ok(checks)

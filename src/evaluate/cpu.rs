@@ -5,17 +5,19 @@ mod score;
 #[cfg(target_arch = "x86_64")]
 mod simd;
 
+use std::hint::black_box;
+
 use rayon::prelude::*;
 
-use super::abi::{NodeEdit, ScoreRow};
+use super::abi::{NodeEdit, ScoreRow, Touch};
 use super::backend::{Backend, EvalError};
 use super::batch::{Batch, Scores};
 use super::census::Census;
+use super::measure::{self, Speed, plain_read};
+use super::node_rows::NodeRows;
 use super::query::NodeQuery;
 use super::rank::best_of;
-use super::state::State;
 use super::twin;
-use crate::cluster::Cluster;
 
 /// Pieces of work a thread: enough that a slow one does not hold up the rest.
 const PIECES: usize = 8;
@@ -23,7 +25,7 @@ const PIECES: usize = 8;
 /// Evaluates on the processor, with a number of threads of its own.
 #[derive(Debug)]
 pub struct Cpu {
-    state: State,
+    state: NodeRows,
     threads: usize,
     /// `None` for one thread: everything then runs on the caller's.
     pool: Option<rayon::ThreadPool>,
@@ -49,7 +51,7 @@ impl How {
         Self::Portable
     }
 
-    fn score(self, state: &State, batch: &Batch, first: usize, rows: &mut [ScoreRow]) {
+    fn score(self, state: &NodeRows, batch: &Batch, first: usize, rows: &mut [ScoreRow]) {
         match self {
             Self::Portable => score::score(state, batch, first, rows),
             #[cfg(target_arch = "x86_64")]
@@ -74,7 +76,7 @@ impl Cpu {
             builder.build().map_err(|error| EvalError::Threads(threads, error.to_string()))
         };
         let pool = if threads == 1 { None } else { Some(build()?) };
-        Ok(Self { state: State::default(), threads, pool, how: How::best() })
+        Ok(Self { state: NodeRows::default(), threads, pool, how: How::best() })
     }
 
     /// With this many threads, and no instruction that the build does not ask for.
@@ -90,13 +92,8 @@ impl Cpu {
         self.threads
     }
 
-    /// The threads, if there are more than the caller's.
-    pub(super) fn pool(&self) -> Option<&rayon::ThreadPool> {
-        self.pool.as_ref()
-    }
-
     /// Scores a batch into `rows`, one a candidate.
-    pub(super) fn score(&self, batch: &Batch, rows: &mut [ScoreRow]) {
+    fn score(&self, batch: &Batch, rows: &mut [ScoreRow]) {
         let Some(pool) = &self.pool else {
             return self.how.score(&self.state, batch, 0, rows);
         };
@@ -107,13 +104,27 @@ impl Cpu {
     }
 }
 
+impl Cpu {
+    /// A plain read with all threads: the sum of all words.
+    fn read(&self, touches: &[Touch]) -> u64 {
+        match &self.pool {
+            None => plain_read(touches),
+            Some(pool) => {
+                let piece = touches.len().div_ceil(self.threads * PIECES).max(1);
+                pool.install(|| touches.par_chunks(piece).map(plain_read).reduce(|| 0, u64::wrapping_add))
+            }
+        }
+    }
+}
+
 impl Backend for Cpu {
     fn name(&self) -> &'static str {
         "cpu"
     }
 
-    fn load(&mut self, cluster: &Cluster) -> Result<(), EvalError> {
-        self.state.load(cluster)
+    fn load(&mut self, nodes: &NodeRows) -> Result<(), EvalError> {
+        self.state.clone_from(nodes);
+        Ok(())
     }
 
     fn apply(&mut self, edits: &[NodeEdit]) -> Result<(), EvalError> {
@@ -152,6 +163,16 @@ impl Backend for Cpu {
             Some(pool) => pool.install(|| nodes::census(&self.state, out)),
         }
         Ok(())
+    }
+
+    fn measure(&mut self, batch: &Batch, passes: usize) -> Result<Speed, EvalError> {
+        EvalError::check_batch(batch, self.state.len())?;
+        let mut scores = Scores::default();
+        scores.resize(batch);
+        // The first touch of the rows' pages is the system's work, not ours.
+        self.score(batch, &mut scores.rows);
+        let score = || self.score(black_box(batch), black_box(&mut scores.rows));
+        Ok(measure::speed(batch, passes, score, || _ = black_box(self.read(batch.touches()))))
     }
 }
 

@@ -1,6 +1,6 @@
-//! The one list of kernels. A line here is a serial twin `twin/<kernel>.rs` with a function of that name; a listed
-//! kernel without it does not compile, and a twin that is not listed fails a test. The texts of device kernels join
-//! the macro with the first device backend.
+//! The one list of kernels. A line here is a serial twin `twin/<kernel>.rs` with a function of that name, a CUDA source
+//! `kernels/<kernel>.cu` and a WGSL source `shaders/<kernel>.wgsl` with entry points that begin with that name; a listed
+//! kernel without it does not compile, and a file that is not listed fails a test.
 
 macro_rules! kernels {
     ($($(#[doc = $doc:literal])* $name:ident;)*) => {
@@ -18,6 +18,16 @@ macro_rules! kernels {
             /// The name of its files and functions.
             pub const fn name(self) -> &'static str {
                 match self { $(Kernel::$name => stringify!($name)),* }
+            }
+
+            /// Its WGSL source, which `shaders/abi.wgsl` goes before.
+            pub const fn wgsl(self) -> &'static str {
+                match self { $(Kernel::$name => include_str!(concat!("../../shaders/", stringify!($name), ".wgsl"))),* }
+            }
+
+            /// Its CUDA source, which includes `kernels/abi.cuh`.
+            pub const fn cuda(self) -> &'static str {
+                match self { $(Kernel::$name => include_str!(concat!("../../kernels/", stringify!($name), ".cu"))),* }
             }
         }
 
@@ -46,16 +56,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_twin_is_on_the_list() {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/evaluate/twin");
-        let mut files: Vec<String> = std::fs::read_dir(folder)
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .filter(|name| name != "mod.rs")
-            .collect();
-        files.sort_unstable();
-        let mut listed: Vec<String> = Kernel::ALL.iter().map(|kernel| format!("{}.rs", kernel.name())).collect();
-        listed.sort_unstable();
-        assert_eq!(files, listed);
+    fn every_file_is_on_the_list() {
+        for (folder, ending, besides) in
+            [("src/evaluate/twin", ".rs", "mod"), ("kernels", ".cu", ""), ("shaders", ".wgsl", "abi")]
+        {
+            let mut files: Vec<String> = std::fs::read_dir(format!("{}/{folder}", env!("CARGO_MANIFEST_DIR")))
+                .unwrap()
+                .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+                .filter_map(|name| name.strip_suffix(ending).map(str::to_owned))
+                .filter(|name| name != besides)
+                .collect();
+            files.sort_unstable();
+            let mut listed: Vec<&str> = Kernel::ALL.iter().map(|kernel| kernel.name()).collect();
+            listed.sort_unstable();
+            assert_eq!(files, listed, "{folder}");
+        }
     }
 }

@@ -1,15 +1,9 @@
-//! How fast the processor scores, beside the limit of its memory in the same run.
+//! How fast a backend scores, beside the limit of its memory in the same run.
 
-use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use rayon::prelude::*;
-
 use super::abi::Touch;
-use super::backend::{Backend, EvalError};
-use super::batch::{Batch, Scores};
-use super::cpu::Cpu;
-use crate::cluster::Cluster;
+use super::batch::Batch;
 
 /// What was measured: the best of several passes each.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,61 +12,42 @@ pub struct Speed {
     pub touches_per_s: f64,
     /// Bytes of touches scored a second.
     pub bytes_per_s: f64,
-    /// Bytes a second of a plain sequential read of the same touches with as many threads.
+    /// Bytes of touches a second that a plain read of them reaches on as many threads, or a copy on a device.
     pub limit_bytes_per_s: f64,
 }
 
 impl Speed {
+    /// The speed of scoring a batch in this time, where its touches alone are read or copied in that time.
+    pub fn of(batch: &Batch, scoring: Duration, limit: Duration) -> Self {
+        let bytes = size_of_val(batch.touches()) as f64;
+        let a_second = |amount: f64, time: Duration| amount / time.as_secs_f64().max(1e-9);
+        Self {
+            touches_per_s: a_second(batch.touches().len() as f64, scoring),
+            bytes_per_s: a_second(bytes, scoring),
+            limit_bytes_per_s: a_second(bytes, limit),
+        }
+    }
+
     /// The share of the limit that scoring reaches.
     pub fn of_limit(&self) -> f64 {
         self.bytes_per_s / self.limit_bytes_per_s
     }
 }
 
-/// Scores `batch` on `cluster` with `threads` threads, `passes` times in turn with plain reads of its touches.
-///
-/// # Errors
-/// If the batch is about another cluster, or the threads cannot be started.
-pub fn score_candidates(cluster: &Cluster, batch: &Batch, threads: usize, passes: usize) -> Result<Speed, EvalError> {
-    let mut cpu = Cpu::new(threads)?;
-    cpu.load(cluster)?;
-    EvalError::check_batch(batch, cluster.nodes().len())?;
-    let mut scores = Scores::default();
-    scores.resize(batch);
-    // The first touch of the rows' pages is the system's work, not ours.
-    cpu.score(batch, &mut scores.rows);
-    let (mut scoring, mut reading) = (Duration::MAX, Duration::MAX);
+/// Times two kinds of work on a batch, `passes` times in turn, and keeps the best of each.
+pub(super) fn speed(batch: &Batch, passes: usize, mut score: impl FnMut(), mut limit: impl FnMut()) -> Speed {
+    let (mut scoring, mut limiting) = (Duration::MAX, Duration::MAX);
     for _ in 0..passes.max(1) {
-        reading = reading.min(time(|| {
-            black_box(read(&cpu, batch.touches()));
-        }));
-        scoring = scoring.min(time(|| cpu.score(black_box(batch), &mut scores.rows)));
-        black_box(&scores);
+        limiting = limiting.min(time(&mut limit));
+        scoring = scoring.min(time(&mut score));
     }
-    let bytes = size_of_val(batch.touches()) as f64;
-    let a_second = |amount: f64, time: Duration| amount / time.as_secs_f64().max(1e-9);
-    Ok(Speed {
-        touches_per_s: a_second(batch.touches().len() as f64, scoring),
-        bytes_per_s: a_second(bytes, scoring),
-        limit_bytes_per_s: a_second(bytes, reading),
-    })
+    Speed::of(batch, scoring, limiting)
 }
 
 fn time(work: impl FnOnce()) -> Duration {
     let start = Instant::now();
     work();
     start.elapsed()
-}
-
-/// The plain read: the sum of all words, by as many threads as the backend has.
-fn read(cpu: &Cpu, touches: &[Touch]) -> u64 {
-    match cpu.pool() {
-        None => plain_read(touches),
-        Some(pool) => {
-            let piece = touches.len().div_ceil(cpu.threads() * 8).max(1);
-            pool.install(|| touches.par_chunks(piece).map(plain_read).reduce(|| 0, u64::wrapping_add))
-        }
-    }
 }
 
 /// The plain sequential read on one thread: the sum of all words, eight sums at once, so that no addition waits for

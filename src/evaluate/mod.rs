@@ -12,10 +12,10 @@ mod candidate;
 mod census;
 mod cpu;
 mod kernels;
+mod node_rows;
 mod query;
 mod rank;
 mod reason;
-mod state;
 
 pub use backend::{Backend, Choice, DeviceInfo, EvalError, devices, open};
 pub use batch::{Batch, BatchRows, MAX_TOUCHES, Scores};
@@ -23,7 +23,7 @@ pub use candidate::{BatchBuilder, CandidateSet, DeltaPhi, Move, Place, PoolChang
 pub use census::{Census, PoolCensus};
 pub use cpu::Cpu;
 pub use kernels::Kernel;
+pub use node_rows::{MAX_NODES, NodeRows};
 pub use query::{DemandClass, NodeOrder, NodeQuery};
 pub use rank::{RankKey, delta_sif_nodes};
 pub use reason::Reason;
-pub use state::{MAX_NODES, State};

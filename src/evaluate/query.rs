@@ -5,7 +5,7 @@ use std::ops::Range;
 use bytemuck::{Pod, Zeroable};
 
 use super::abi::{NONE, NodeAttributes, NodeBits, PackedState};
-use super::state::State;
+use super::node_rows::NodeRows;
 use crate::cluster::{Cluster, DomainId, PoolId, RackId, Request, slot_width};
 
 /// In which order nodes are preferred. Ties go to the lowest number.
@@ -151,7 +151,7 @@ impl NodeQuery {
     }
 
     /// How good a node is for a class, smaller is better; `None` if it cannot host it.
-    pub fn key(&self, class: usize, state: &State, node: u32) -> Option<u32> {
+    pub fn key(&self, class: usize, state: &NodeRows, node: u32) -> Option<u32> {
         let class = &self.classes[class];
         let at = node as usize;
         let bits = &state.bits[at];

@@ -5,6 +5,7 @@ use slotwise::anchor::State;
 use slotwise::cluster::Cluster;
 use slotwise::decide::{CommitLoop, Decision, PlaceOptions, Policy};
 use slotwise::evaluate::abi::NodeEdit;
+use slotwise::evaluate::measure::Speed;
 use slotwise::evaluate::{self, Backend, Batch, Census, Choice, EvalError, NodeQuery, Scores};
 use slotwise::workload::QueueEntry;
 
@@ -65,8 +66,8 @@ impl Backend for Failing {
         "failing"
     }
 
-    fn load(&mut self, cluster: &Cluster) -> Result<(), EvalError> {
-        self.inside.load(cluster)
+    fn load(&mut self, nodes: &slotwise::evaluate::NodeRows) -> Result<(), EvalError> {
+        self.inside.load(nodes)
     }
 
     fn apply(&mut self, edits: &[NodeEdit]) -> Result<(), EvalError> {
@@ -84,6 +85,10 @@ impl Backend for Failing {
 
     fn census(&mut self, out: &mut Census) -> Result<(), EvalError> {
         self.inside.census(out)
+    }
+
+    fn measure(&mut self, batch: &Batch, passes: usize) -> Result<Speed, EvalError> {
+        self.inside.measure(batch, passes)
     }
 }
 

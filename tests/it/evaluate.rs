@@ -4,10 +4,11 @@ use proptest::prelude::*;
 use slotwise::anchor::Shape;
 use slotwise::cluster::{Cluster, ClusterBuilder, Edit, InstanceId, JobId, JobSpec, NodeId, NodeSpec, Seat, Within};
 use slotwise::evaluate::abi::{Candidate, NONE, Need, NodeEdit, Touch};
+use slotwise::evaluate::measure::Speed;
 use slotwise::evaluate::twin::Reference;
 use slotwise::evaluate::{
-    Backend, Batch, BatchBuilder, BatchRows, CandidateSet, Census, Choice, Cpu, EvalError, Move, NodeQuery, Place,
-    Reason, Scores, conformance, open, synthetic,
+    Backend, Batch, BatchBuilder, BatchRows, CandidateSet, Census, Choice, Cpu, EvalError, Move, NodeQuery, NodeRows,
+    Place, Reason, Scores, conformance, open, synthetic,
 };
 
 #[test]
@@ -46,8 +47,8 @@ impl<B: Backend> Backend for Faulty<B> {
     fn name(&self) -> &'static str {
         "faulty"
     }
-    fn load(&mut self, cluster: &Cluster) -> Result<(), EvalError> {
-        self.0.load(cluster)
+    fn load(&mut self, nodes: &NodeRows) -> Result<(), EvalError> {
+        self.0.load(nodes)
     }
     fn apply(&mut self, edits: &[NodeEdit]) -> Result<(), EvalError> {
         self.0.apply(edits)
@@ -72,6 +73,9 @@ impl<B: Backend> Backend for Faulty<B> {
             fault(out);
         }
         Ok(())
+    }
+    fn measure(&mut self, batch: &Batch, passes: usize) -> Result<Speed, EvalError> {
+        self.0.measure(batch, passes)
     }
 }
 
@@ -101,7 +105,7 @@ fn all_ways(cluster: &Cluster) -> [Box<dyn Backend>; 4] {
         Box::new(Cpu::new(1).unwrap()),
         Box::new(Cpu::new(3).unwrap()),
     ];
-    ways.iter_mut().for_each(|way| way.load(cluster).unwrap());
+    ways.iter_mut().for_each(|way| way.load(&NodeRows::of(cluster).unwrap()).unwrap());
     ways
 }
 
@@ -152,7 +156,7 @@ fn foreign_batches_and_edits_are_refused() {
     let cluster = synthetic::cluster(10, 1).unwrap();
     let other = synthetic::cluster(11, 1).unwrap();
     let mut cpu = open(Choice::Cpu, 1).unwrap();
-    cpu.load(&cluster).unwrap();
+    cpu.load(&NodeRows::of(&cluster).unwrap()).unwrap();
     let batch = synthetic::batch(&other, 10, 1, 0, 1).unwrap();
     assert!(matches!(cpu.evaluate(&batch, &mut Scores::default()), Err(EvalError::OtherCluster { .. })));
     assert_eq!(cpu.apply(&[NodeEdit { node: 10, ..NodeEdit::default() }]), Err(EvalError::UnknownNode(10, 10)));
@@ -358,8 +362,8 @@ fn check_against_recount(seed: u64) -> Result<usize, TestCaseError> {
     };
     BatchBuilder::new().build(&cluster, &sets, &mut phi, &mut batch).unwrap();
     let (mut cpu, mut reference) = (Cpu::new(1).unwrap(), Reference::new());
-    cpu.load(&cluster).unwrap();
-    reference.load(&cluster).unwrap();
+    cpu.load(&NodeRows::of(&cluster).unwrap()).unwrap();
+    reference.load(&NodeRows::of(&cluster).unwrap()).unwrap();
     for check in conformance::scores(&mut cpu, &mut reference, &batch).unwrap() {
         prop_assert_eq!(check.mismatch, None);
     }
@@ -429,8 +433,8 @@ proptest! {
         let cluster = synthetic::cluster(nodes, seed).unwrap();
         let batch = synthetic::batch(&cluster, 900, per, asking, seed).unwrap();
         let (mut cpu, mut reference) = (Cpu::new(threads).unwrap(), Reference::new());
-        cpu.load(&cluster).unwrap();
-        reference.load(&cluster).unwrap();
+        cpu.load(&NodeRows::of(&cluster).unwrap()).unwrap();
+        reference.load(&NodeRows::of(&cluster).unwrap()).unwrap();
         for check in conformance::scores(&mut cpu, &mut reference, &batch).unwrap() {
             prop_assert_eq!(check.mismatch, None);
         }

@@ -6,7 +6,7 @@ mod solver;
 
 use super::super::args::{BenchArgs, Format};
 use super::{Failure, Options, Talk, write_all};
-use crate::evaluate::{Choice, measure, open, synthetic};
+use crate::evaluate::{Backend, Choice, Cpu, NodeRows, open, synthetic};
 use crate::report::{BenchRow, append_line, bench_table};
 
 /// How much is measured.
@@ -62,7 +62,9 @@ fn scores(size: &Size, threads: usize, rows: &mut Vec<BenchRow>) -> Result<(), F
         let cluster = synthetic::cluster((gpus / 8) as usize, SEED).map_err(|error| Failure::Failed(error.into()))?;
         let batch = synthetic::batch(&cluster, size.touches, 4, 8, SEED)?;
         for threads in if all > 1 { vec![1, all] } else { vec![1] } {
-            let speed = measure::score_candidates(&cluster, &batch, threads, size.passes)?;
+            let mut cpu = Cpu::new(threads)?;
+            cpu.load(&NodeRows::of(&cluster)?)?;
+            let speed = cpu.measure(&batch, size.passes)?;
             rows.push(BenchRow {
                 gpus: Some(gpus),
                 bytes_per_s: Some(speed.bytes_per_s),

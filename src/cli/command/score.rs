@@ -9,7 +9,7 @@ use super::super::input;
 use super::{Failure, Options, Output, Talk, write_all};
 use crate::anchor::State;
 use crate::cluster::{Cluster, PerSize};
-use crate::evaluate::{Batch, BatchBuilder, PoolChange, Scores, open};
+use crate::evaluate::{Batch, BatchBuilder, NodeRows, PoolChange, Scores, open};
 use crate::formats::read_candidates;
 use crate::fragmentation::{NodeKind, PoolFragmentation, node_kind};
 use crate::report::ScoreRows;
@@ -27,7 +27,7 @@ pub(super) fn run(args: &ScoreArgs, options: &Options, talk: &Talk) -> Result<()
     let mut batch = Batch::default();
     BatchBuilder::new().build(&cluster, &sets, &mut |changes| phi.delta(changes), &mut batch)?;
     drop(sets);
-    backend.load(&cluster)?;
+    backend.load(&NodeRows::of(&cluster)?)?;
     let mut scores = Scores::default();
     backend.evaluate(&batch, &mut scores)?;
     let rows = ScoreRows::new(&specs, &batch, &scores, empty_nodes(&cluster));

@@ -4,7 +4,8 @@ use super::super::args::{Format, VerifyArgs};
 use super::{Failure, Options, Talk, write_all};
 use crate::evaluate::abi::NodeEdit;
 use crate::evaluate::conformance::{Check, suite};
-use crate::evaluate::{Backend, Batch, Census, EvalError, Kernel, NodeQuery, Scores, open};
+use crate::evaluate::measure::Speed;
+use crate::evaluate::{Backend, Batch, Census, EvalError, Kernel, NodeQuery, NodeRows, Scores, open};
 use crate::report::{CheckRow, append_line, verify_table};
 
 /// The check that must find a mismatch.
@@ -65,8 +66,8 @@ impl Backend for Faulty {
         self.0.name()
     }
 
-    fn load(&mut self, cluster: &crate::cluster::Cluster) -> Result<(), EvalError> {
-        self.0.load(cluster)
+    fn load(&mut self, nodes: &NodeRows) -> Result<(), EvalError> {
+        self.0.load(nodes)
     }
 
     fn apply(&mut self, edits: &[NodeEdit]) -> Result<(), EvalError> {
@@ -87,5 +88,9 @@ impl Backend for Faulty {
 
     fn census(&mut self, out: &mut Census) -> Result<(), EvalError> {
         self.0.census(out)
+    }
+
+    fn measure(&mut self, batch: &Batch, passes: usize) -> Result<Speed, EvalError> {
+        self.0.measure(batch, passes)
     }
 }

@@ -4,7 +4,7 @@ use super::*;
 use crate::cluster::{ClusterBuilder, JobSpec, NodeSpec, Seat, Within};
 use crate::evaluate::batch::Scores;
 use crate::evaluate::twin::Reference;
-use crate::evaluate::{Backend, EvalError};
+use crate::evaluate::{Backend, EvalError, NodeRows};
 
 /// n0: 8 GPUs of A in r0/d0, with a 2-GPU job on 0,1 and a pinned 1-GPU job on 2. n1: 8 of B in r1, device 5 broken.
 /// n2: 4 of A, cordoned. n3: 8 of A in r0/d0, 10 milli-cores, 10 MiB.
@@ -38,7 +38,7 @@ fn evaluate(cluster: &Cluster, sets: &[CandidateSet]) -> (Batch, Scores) {
     let mut batch = Batch::default();
     BatchBuilder::new().build(cluster, sets, &mut |_| 0, &mut batch).unwrap();
     let (mut reference, mut scores) = (Reference::new(), Scores::default());
-    reference.load(cluster).unwrap();
+    reference.load(&NodeRows::of(cluster).unwrap()).unwrap();
     reference.evaluate(&batch, &mut scores).unwrap();
     (batch, scores)
 }

@@ -4,13 +4,13 @@ use rayon::prelude::*;
 
 use crate::evaluate::abi::NONE;
 use crate::evaluate::census::Census;
+use crate::evaluate::node_rows::NodeRows;
 use crate::evaluate::query::NodeQuery;
-use crate::evaluate::state::State;
 
 /// Nodes a piece of work.
 const PIECE: usize = 16 * 1024;
 
-pub(super) fn rank_nodes(state: &State, query: &NodeQuery, out: &mut [u32]) {
+pub(super) fn rank_nodes(state: &NodeRows, query: &NodeQuery, out: &mut [u32]) {
     if query.k() == 0 {
         return;
     }
@@ -25,7 +25,7 @@ pub(super) fn rank_nodes(state: &State, query: &NodeQuery, out: &mut [u32]) {
 }
 
 /// The best `k` keys among the nodes of a piece, unordered; the node's number is the low half of a key.
-fn best_in(state: &State, query: &NodeQuery, class: usize, piece: usize) -> Vec<u64> {
+fn best_in(state: &NodeRows, query: &NodeQuery, class: usize, piece: usize) -> Vec<u64> {
     let nodes = piece * PIECE..((piece + 1) * PIECE).min(state.len());
     let k = query.k();
     let mut best = std::collections::BinaryHeap::with_capacity(k.min(nodes.len()) + 1);
@@ -42,7 +42,7 @@ fn best_in(state: &State, query: &NodeQuery, class: usize, piece: usize) -> Vec<
     best.into_vec()
 }
 
-pub(super) fn census(state: &State, out: &mut Census) {
+pub(super) fn census(state: &NodeRows, out: &mut Census) {
     let pieces = state.bits.par_chunks(PIECE).zip(state.attributes.par_chunks(PIECE));
     let total = pieces
         .map(|(bits, attributes)| {

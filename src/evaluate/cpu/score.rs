@@ -8,8 +8,8 @@ use std::ops::Range;
 
 use crate::evaluate::abi::{PackedState, ScoreRow, Touch};
 use crate::evaluate::batch::Batch;
+use crate::evaluate::node_rows::NodeRows;
 use crate::evaluate::reason::Reason;
-use crate::evaluate::state::State;
 
 /// Touches a block: its buffer stays in the first-level cache.
 pub(super) const BLOCK: usize = 256;
@@ -43,7 +43,7 @@ pub(super) struct Passes<Fill, Sum, Row> {
 }
 
 /// Scores the candidates from `first` on, one for each row, on any processor.
-pub(super) fn score(state: &State, batch: &Batch, first: usize, rows: &mut [ScoreRow]) {
+pub(super) fn score(state: &NodeRows, batch: &Batch, first: usize, rows: &mut [ScoreRow]) {
     let fill = |nodes: &[NodeWords], touches: &[TouchWords], words: &mut [u64]| {
         for (word, touch) in words.iter_mut().zip(touches) {
             *word = contribution(nodes, touch);
@@ -61,7 +61,7 @@ where
 {
     /// Scores the candidates from `first` on, one for each row.
     #[inline(always)]
-    pub(super) fn score(self, state: &State, batch: &Batch, first: usize, rows: &mut [ScoreRow]) {
+    pub(super) fn score(self, state: &NodeRows, batch: &Batch, first: usize, rows: &mut [ScoreRow]) {
         let nodes: &[NodeWords] = bytemuck::cast_slice(&state.bits);
         let offsets = &batch.offsets()[first..=first + rows.len()];
         let given = &batch.given()[first..first + rows.len()];
@@ -186,7 +186,7 @@ const _: () = assert!(
 
 /// Adds what the needs of touches have against them.
 #[cold]
-fn add_needs(state: &State, batch: &Batch, touches: &[Touch], words: &mut [u64]) {
+fn add_needs(state: &NodeRows, batch: &Batch, touches: &[Touch], words: &mut [u64]) {
     for (touch, word) in touches.iter().zip(words) {
         let (cpu, memory) = state.amounts[touch.node as usize].meets(batch.needs()[touch.need as usize]);
         *word += u64::from(if cpu { 0 } else { NO_CPU } | if memory { 0 } else { NO_MEMORY });

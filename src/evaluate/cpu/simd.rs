@@ -12,7 +12,7 @@ use super::score::{
 };
 use crate::evaluate::abi::{PackedState, ScoreRow};
 use crate::evaluate::batch::Batch;
-use crate::evaluate::state::State;
+use crate::evaluate::node_rows::NodeRows;
 
 /// Proof that the processor has AVX2.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +25,7 @@ impl Avx2 {
     }
 
     /// `score::score`, several touches at a time.
-    pub(super) fn score(self, state: &State, batch: &Batch, first: usize, rows: &mut [ScoreRow]) {
+    pub(super) fn score(self, state: &NodeRows, batch: &Batch, first: usize, rows: &mut [ScoreRow]) {
         // SAFETY: `self` is only made by `detect`, which has found AVX2, and `score` asks for nothing else. Covered by
         // `every_way_of_scoring_passes_the_suite`.
         unsafe { score(state, batch, first, rows) }
@@ -33,7 +33,7 @@ impl Avx2 {
 }
 
 #[target_feature(enable = "avx2")]
-fn score(state: &State, batch: &Batch, first: usize, rows: &mut [ScoreRow]) {
+fn score(state: &NodeRows, batch: &Batch, first: usize, rows: &mut [ScoreRow]) {
     let fill = |nodes: &[NodeWords], touches: &[TouchWords], words: &mut [u64]| {
         let (groups, rest) = touches.as_chunks::<8>();
         let (words_of_groups, words_of_rest) = words.as_chunks_mut::<8>();

@@ -1,10 +1,10 @@
 //! Replaces the rows of edited nodes.
 
 use crate::evaluate::abi::NodeEdit;
-use crate::evaluate::state::State;
+use crate::evaluate::node_rows::NodeRows;
 
 /// Every node at most once; all of them exist.
-pub fn apply_edits(state: &mut State, edits: &[NodeEdit]) {
+pub fn apply_edits(state: &mut NodeRows, edits: &[NodeEdit]) {
     for edit in edits {
         let node = edit.node as usize;
         state.bits[node] = edit.bits;

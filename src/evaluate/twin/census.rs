@@ -1,10 +1,10 @@
 //! Counts the nodes.
 
 use crate::evaluate::census::Census;
-use crate::evaluate::state::State;
+use crate::evaluate::node_rows::NodeRows;
 
 /// All counts, afresh.
-pub fn census(state: &State, out: &mut Census) {
+pub fn census(state: &NodeRows, out: &mut Census) {
     out.reset(state.pools);
     for (node, attributes) in state.bits.iter().zip(&state.attributes) {
         out.count(node, attributes);

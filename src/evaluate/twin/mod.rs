@@ -7,18 +7,20 @@ pub mod census;
 pub mod rank_nodes;
 pub mod score_candidates;
 
-use super::abi::NodeEdit;
+use std::hint::black_box;
+
+use super::abi::{NodeEdit, ScoreRow};
 use super::backend::{Backend, EvalError};
 use super::batch::{Batch, Scores};
 use super::census::Census;
+use super::measure::{self, Speed};
+use super::node_rows::NodeRows;
 use super::query::NodeQuery;
-use super::state::State;
-use crate::cluster::Cluster;
 
 /// The twins as a backend: what other backends are compared with.
 #[derive(Clone, Debug, Default)]
 pub struct Reference {
-    state: State,
+    state: NodeRows,
 }
 
 impl Reference {
@@ -33,8 +35,9 @@ impl Backend for Reference {
         "reference"
     }
 
-    fn load(&mut self, cluster: &Cluster) -> Result<(), EvalError> {
-        self.state.load(cluster)
+    fn load(&mut self, nodes: &NodeRows) -> Result<(), EvalError> {
+        self.state.clone_from(nodes);
+        Ok(())
     }
 
     fn apply(&mut self, edits: &[NodeEdit]) -> Result<(), EvalError> {
@@ -61,5 +64,12 @@ impl Backend for Reference {
     fn census(&mut self, out: &mut Census) -> Result<(), EvalError> {
         census::census(&self.state, out);
         Ok(())
+    }
+
+    fn measure(&mut self, batch: &Batch, passes: usize) -> Result<Speed, EvalError> {
+        EvalError::check_batch(batch, self.state.len())?;
+        let mut rows = vec![ScoreRow::default(); batch.len()];
+        let score = || score_candidates::score_candidates(&self.state, black_box(batch), black_box(&mut rows));
+        Ok(measure::speed(batch, passes, score, || _ = black_box(measure::plain_read(batch.touches()))))
     }
 }

@@ -2,17 +2,17 @@
 
 use crate::evaluate::abi::{PackedState, ScoreRow, Touch};
 use crate::evaluate::batch::Batch;
+use crate::evaluate::node_rows::NodeRows;
 use crate::evaluate::reason::Reason;
-use crate::evaluate::state::State;
 
 /// One row a candidate, in order.
-pub fn score_candidates(state: &State, batch: &Batch, rows: &mut [ScoreRow]) {
+pub fn score_candidates(state: &NodeRows, batch: &Batch, rows: &mut [ScoreRow]) {
     for (candidate, row) in rows.iter_mut().enumerate() {
         *row = score(state, batch, candidate);
     }
 }
 
-fn score(state: &State, batch: &Batch, candidate: usize) -> ScoreRow {
+fn score(state: &NodeRows, batch: &Batch, candidate: usize) -> ScoreRow {
     let touches = batch.touches_of(candidate);
     // The reason known before comes first in the order, so nothing on a node can precede it.
     let given = batch.given()[candidate];
@@ -44,7 +44,7 @@ fn is_partial(state: PackedState) -> bool {
 }
 
 /// What stands against a touch now.
-fn obstacle(state: &State, batch: &Batch, touch: &Touch) -> Option<Reason> {
+fn obstacle(state: &NodeRows, batch: &Batch, touch: &Touch) -> Option<Reason> {
     let node = state.bits[touch.node as usize];
     if touch.taken & !(node.free | touch.freed) != 0 {
         return Some(Reason::GpuBusy);

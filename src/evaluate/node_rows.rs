@@ -9,7 +9,7 @@ pub const MAX_NODES: usize = (1 << 28) - 1;
 
 /// The resident rows of all nodes, on the host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct State {
+pub struct NodeRows {
     /// The hot rows.
     pub bits: Vec<NodeBits>,
     /// Free CPU and memory.
@@ -20,7 +20,7 @@ pub struct State {
     pub pools: usize,
 }
 
-impl State {
+impl NodeRows {
     /// The rows of a cluster.
     ///
     /// # Errors

@@ -1,0 +1,1 @@
+// The rows of src/evaluate/abi.rs: the same bytes.

@@ -1,0 +1,1 @@
+// Replaces the rows of edited nodes.

@@ -1,0 +1,1 @@
+// Scores every candidate of a batch on the resident nodes.
