@@ -207,14 +207,25 @@ const _: () = assert!(
         && PackedState::WAS_OUTSIDE == 1 << 30
 );
 
-/// Adds what the needs of touches have against them.
+/// Adds what the needs of touches have against them; of a block.
 #[cold]
 fn add_needs(state: &NodeRows, batch: &Batch, touches: &[Touch], words: &mut [u64]) {
-    for (touch, word) in touches.iter().zip(words) {
+    // First which of them ask for anything, without a branch that nothing could foretell.
+    let mut asking = [0u8; BLOCK];
+    let mut n = 0;
+    for (at, touch) in touches.iter().enumerate() {
+        asking[n] = at as u8;
+        n += usize::from(touch.need != 0);
+    }
+    for at in asking[..n].iter().map(|&at| usize::from(at)) {
+        let touch = &touches[at];
         let (cpu, memory) = state.amounts[touch.node as usize].meets(batch.needs()[touch.need as usize]);
-        *word += u64::from(if cpu { 0 } else { NO_CPU } | if memory { 0 } else { NO_MEMORY });
+        words[at] += u64::from(if cpu { 0 } else { NO_CPU } | if memory { 0 } else { NO_MEMORY });
     }
 }
+
+// A place in a block is a byte.
+const _: () = assert!(BLOCK == 256);
 
 /// The sums of the fields of some contributions.
 fn sum(words: &[u64]) -> RowWords {
