@@ -3,8 +3,8 @@
 // Everything is integers of 32 bits and less, and every sum is the same in any order, so that a device gives the bits
 // that src/evaluate/twin/ gives. No header is included: NVRTC has none.
 //
-// Entry points. "tiles(n, m)" is max(1, ceil(n / m)). Scratch and outputs need no clearing but where it says so; all
-// arrays are aligned to 16 bytes at least.
+// Entry points. "tiles(n, m)" is max(1, ceil(n / m)). Scratch and outputs need no clearing but where it says so. Arrays
+// of rows are aligned as their rows are, and scratch to 16 bytes; a chunk's part of an array may begin at any element.
 //
 // | entry point             | grid                                            | threads | shared | scratch             |
 // |-------------------------|-------------------------------------------------|---------|--------|---------------------|
@@ -131,20 +131,74 @@ struct __align__(16) PoolCensus {
     unsigned int by_free[17];
 };
 
-static_assert(sizeof(NodeBits) == 8 && __builtin_offsetof(NodeBits, free) == 2, "NodeBits");
-static_assert(__builtin_offsetof(NodeBits, state) == 4, "NodeBits");
-static_assert(sizeof(NodeAmounts) == 8 && __builtin_offsetof(NodeAmounts, memory) == 4, "NodeAmounts");
-static_assert(sizeof(NodeAttributes) == 16 && __builtin_offsetof(NodeAttributes, rack) == 8, "NodeAttributes");
-static_assert(__builtin_offsetof(NodeAttributes, composition) == 12, "NodeAttributes");
-static_assert(sizeof(NodeEdit) == 48 && __builtin_offsetof(NodeEdit, bits) == 16, "NodeEdit");
-static_assert(__builtin_offsetof(NodeEdit, amounts) == 24, "NodeEdit");
-static_assert(__builtin_offsetof(NodeEdit, attributes) == 32, "NodeEdit");
-static_assert(sizeof(Touch) == 16 && __builtin_offsetof(Touch, freed) == 8, "Touch");
-static_assert(__builtin_offsetof(Touch, taken) == 10 && __builtin_offsetof(Touch, step) == 12, "Touch");
-static_assert(sizeof(Need) == 8 && __builtin_offsetof(Need, memory) == 4, "Need");
-static_assert(sizeof(Candidate) == 32 && __builtin_offsetof(Candidate, racks) == 12, "Candidate");
-static_assert(__builtin_offsetof(Candidate, delta_phi_star) == 20, "Candidate");
-static_assert(sizeof(ScoreRow) == 32 && __builtin_offsetof(ScoreRow, opened) == 20, "ScoreRow");
-static_assert(__builtin_offsetof(ScoreRow, residual) == 28, "ScoreRow");
-static_assert(sizeof(DemandClass) == 32 && __builtin_offsetof(DemandClass, pools_at) == 24, "DemandClass");
-static_assert(sizeof(PoolCensus) == 96 && __builtin_offsetof(PoolCensus, by_free) == 28, "PoolCensus");
+// NVRTC has no header that has offsetof.
+#ifndef offsetof
+#define offsetof(type, member) reinterpret_cast<size_t>(&static_cast<type*>(nullptr)->member)
+#endif
+
+static_assert(sizeof(NodeBits) == 8 && offsetof(NodeBits, free) == 2, "NodeBits");
+static_assert(offsetof(NodeBits, state) == 4, "NodeBits");
+static_assert(sizeof(NodeAmounts) == 8 && offsetof(NodeAmounts, memory) == 4, "NodeAmounts");
+static_assert(sizeof(NodeAttributes) == 16 && offsetof(NodeAttributes, rack) == 8, "NodeAttributes");
+static_assert(offsetof(NodeAttributes, composition) == 12, "NodeAttributes");
+static_assert(sizeof(NodeEdit) == 48 && offsetof(NodeEdit, bits) == 16, "NodeEdit");
+static_assert(offsetof(NodeEdit, amounts) == 24, "NodeEdit");
+static_assert(offsetof(NodeEdit, attributes) == 32, "NodeEdit");
+static_assert(sizeof(Touch) == 16 && offsetof(Touch, freed) == 8, "Touch");
+static_assert(offsetof(Touch, taken) == 10 && offsetof(Touch, step) == 12, "Touch");
+static_assert(sizeof(Need) == 8 && offsetof(Need, memory) == 4, "Need");
+static_assert(sizeof(Candidate) == 32 && offsetof(Candidate, racks) == 12, "Candidate");
+static_assert(offsetof(Candidate, delta_phi_star) == 20, "Candidate");
+static_assert(sizeof(ScoreRow) == 32 && offsetof(ScoreRow, opened) == 20, "ScoreRow");
+static_assert(offsetof(ScoreRow, residual) == 28, "ScoreRow");
+static_assert(sizeof(DemandClass) == 32 && offsetof(DemandClass, pools_at) == 24, "DemandClass");
+static_assert(sizeof(PoolCensus) == 96 && offsetof(PoolCensus, by_free) == 28, "PoolCensus");
+
+// Rows in words, each with one load.
+
+// {free << 16 | capacity, state}
+__device__ __forceinline__ uint2 words(const NodeBits* node) { return __ldg(reinterpret_cast<const uint2*>(node)); }
+
+// {cpu, memory}
+__device__ __forceinline__ int2 words(const NodeAmounts* amounts) { return __ldg(reinterpret_cast<const int2*>(amounts)); }
+
+// {cpu, memory}
+__device__ __forceinline__ int2 words(const Need* need) { return __ldg(reinterpret_cast<const int2*>(need)); }
+
+// {pool, domain, rack, flags << 16 | composition}
+__device__ __forceinline__ uint4 words(const NodeAttributes* attributes) {
+    return __ldg(reinterpret_cast<const uint4*>(attributes));
+}
+
+// {node, need, taken << 16 | freed, step}; read once, so that it need not stay in a cache.
+__device__ __forceinline__ uint4 words(const Touch* touch) { return __ldcs(reinterpret_cast<const uint4*>(touch)); }
+
+// The least of a word over the lanes of a warp, for all of them.
+__device__ __forceinline__ unsigned int warp_min(unsigned int word) {
+    for (unsigned int distance = WARP / 2; distance > 0; distance /= 2) {
+        word = min(word, __shfl_xor_sync(ALL_LANES, word, distance));
+    }
+    return word;
+}
+
+// The first of `n` ascending offsets, less `base`, that is not below `position`; `n` if none is. For a whole warp: every
+// step asks at 32 places at once, so that a million offsets take four loads in a row instead of twenty.
+__device__ __forceinline__ unsigned int first_not_below(
+    const unsigned int* offsets, unsigned int n, unsigned int base, unsigned int position) {
+    const unsigned int lane = threadIdx.x % WARP;
+    unsigned int low = 0;
+    unsigned int high = n;
+    while (low < high) {
+        const unsigned int step = (high - low + WARP - 1) / WARP;
+        const unsigned int at = low + lane * step + (step - 1);
+        const bool reached = at >= high || __ldg(offsets + at) - base >= position;
+        const unsigned int lanes = __ballot_sync(ALL_LANES, reached);
+        if (lanes == 0) {
+            return high;
+        }
+        const unsigned int first = __ffs(lanes) - 1;
+        low += first * step;
+        high = min(high, low + (step - 1));
+    }
+    return low;
+}
