@@ -387,6 +387,38 @@ mod pipes_and_disks {
     }
 
     #[test]
+    fn a_signal_leaves_no_unfinished_file() {
+        use std::os::unix::process::ExitStatusExt;
+        let words = "place --cluster synthetic:200000 --queue synthetic:400000 --quiet --out";
+        for (name, number) in [("INT", 2), ("TERM", 15)] {
+            let folder = tempfile::tempdir().unwrap();
+            let entries = || std::fs::read_dir(folder.path()).unwrap().count();
+            let mut child = program().args(words.split(' ')).arg(folder.path().join("out")).spawn().unwrap();
+            while entries() == 0 {
+                assert!(child.try_wait().unwrap().is_none(), "it ended without a file");
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            Command::new("kill").args(["-s", name, &child.id().to_string()]).status().unwrap();
+            assert_eq!(child.wait().unwrap().signal(), Some(number));
+            assert_eq!(entries(), 0, "{name} left a file");
+        }
+    }
+
+    #[test]
+    fn an_output_follows_links() {
+        let folder = tempfile::tempdir().unwrap();
+        let (link, file) = (folder.path().join("link"), folder.path().join("file"));
+        std::os::unix::fs::symlink("file", &link).unwrap();
+        // First to what is not there yet, then to what is.
+        for capacity in [4, 8] {
+            let words = format!("phi-star --capacity {capacity} --demand 3:1 --format json --out {}", link.display());
+            assert_eq!(run(&words).status.code(), Some(0));
+            assert!(link.is_symlink() && !file.is_symlink());
+            assert!(std::fs::read_to_string(&file).unwrap().contains("phi_star"));
+        }
+    }
+
+    #[test]
     fn a_bad_input_leaves_an_output_as_it_was() {
         let folder = tempfile::tempdir().unwrap();
         let out = folder.path().join("out");
