@@ -3,7 +3,6 @@
 use super::abi::NodeEdit;
 use super::batch::{Batch, Scores};
 use super::census::Census;
-use super::cpu::Cpu;
 use super::measure::Speed;
 use super::node_rows::NodeRows;
 use super::query::NodeQuery;
@@ -49,35 +48,6 @@ pub trait Backend: Send {
     /// # Errors
     /// As `evaluate`.
     fn measure(&mut self, batch: &Batch, passes: usize) -> Result<Speed, EvalError>;
-}
-
-/// What is wanted of `--backend`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Choice {
-    /// The best that is there.
-    #[default]
-    Auto,
-    /// This machine's processor.
-    Cpu,
-    /// A GPU through WebGPU.
-    Wgpu,
-    /// A GPU through CUDA.
-    Cuda,
-}
-
-impl Choice {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Auto, Self::Cpu, Self::Wgpu, Self::Cuda];
-
-    /// The word on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Cpu => "cpu",
-            Self::Wgpu => "wgpu",
-            Self::Cuda => "cuda",
-        }
-    }
 }
 
 /// Why something was not evaluated.
@@ -147,62 +117,5 @@ impl EvalError {
 
     fn check_loaded(what: &'static str, found: usize, loaded: usize) -> Result<(), Self> {
         if found == loaded { Ok(()) } else { Err(Self::OtherCluster { what, found, loaded }) }
-    }
-}
-
-/// Opens a backend. The only place that names the concrete ones. `threads` is for the cpu: 0 is one a core.
-///
-/// # Errors
-/// If the wanted one is not there; `Auto` always finds one.
-pub fn open(choice: Choice, threads: usize) -> Result<Box<dyn Backend>, EvalError> {
-    match choice {
-        Choice::Auto | Choice::Cpu => Ok(Box::new(Cpu::new(threads)?)),
-        Choice::Wgpu | Choice::Cuda => Err(EvalError::Absent { backend: choice.name(), why: not_built(choice) }),
-    }
-}
-
-fn not_built(choice: Choice) -> String {
-    format!("this version has no {} backend yet", choice.name())
-}
-
-/// A backend or adapter, and whether it can be used here.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DeviceInfo {
-    /// The backend, as in `--backend`.
-    pub backend: &'static str,
-    /// What the device is called.
-    pub name: String,
-    /// Whether it can be used.
-    pub usable: bool,
-    /// Why not; `None` if it can.
-    pub why: Option<String>,
-}
-
-/// Every backend, and whether it can be used here.
-pub fn devices() -> Vec<DeviceInfo> {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let cpu = DeviceInfo { backend: "cpu", name: format!("{cores} threads"), usable: true, why: None };
-    let absent = [Choice::Wgpu, Choice::Cuda].map(|choice| DeviceInfo {
-        backend: choice.name(),
-        name: String::new(),
-        usable: false,
-        why: Some(not_built(choice)),
-    });
-    std::iter::once(cpu).chain(absent).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn absence_is_a_value() {
-        assert_eq!(open(Choice::Auto, 1).unwrap().name(), "cpu");
-        assert_eq!(open(Choice::Cpu, 2).unwrap().name(), "cpu");
-        for choice in [Choice::Wgpu, Choice::Cuda] {
-            let Err(error) = open(choice, 1) else { panic!("{} is there", choice.name()) };
-            assert!(error.to_string().contains("this version has no"), "{error}");
-        }
-        assert_eq!(devices().iter().filter(|device| device.usable).count(), 1);
     }
 }

@@ -10,6 +10,7 @@ mod decide_cost;
 mod decide_support;
 mod decide_windows;
 mod evaluate;
+mod failover;
 mod formats;
 mod layers;
 mod model_check;
