@@ -283,9 +283,12 @@ pub(super) struct VerifyArgs {
     /// The seed of the clusters and candidates
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(super) seed: u64,
-    /// How many clusters are tried
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    pub(super) rounds: u32,
+    /// How many seeds are tried, this one and those after it [default: 20; 1 with --quick]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(super) rounds: Option<u32>,
+    /// Small clusters and fewer sizes
+    #[arg(long)]
+    pub(super) quick: bool,
 }
 
 /// `bench`.

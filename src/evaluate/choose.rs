@@ -108,7 +108,11 @@ fn wgpu(_adapters: Adapters) -> Opener {
 }
 
 fn absent(backend: &'static str) -> EvalError {
-    EvalError::Absent { backend, why: format!("this version has no {backend} backend yet") }
+    EvalError::Absent { backend, why: not_built(backend) }
+}
+
+fn not_built(backend: &str) -> String {
+    format!("this version has no {backend} backend yet")
 }
 
 /// Opens a backend that answers for itself: if its device fails, its calls do. `threads` is for the processor: 0 is one
@@ -198,7 +202,7 @@ pub fn devices() -> Devices {
 }
 
 fn gone(choice: Choice) -> DeviceInfo {
-    let why = Some(absent(choice.name()).to_string());
+    let why = Some(not_built(choice.name()));
     DeviceInfo { backend: choice.name(), name: String::new(), usable: false, software: false, why }
 }
 

@@ -118,8 +118,8 @@ fn failover(devices: Vec<Opener>, crossover: Crossover) -> (Failover, Arc<Mutex<
 }
 
 /// All that a backend can be asked, on a cluster that changes.
-fn conversation(backend: &mut dyn Backend) -> Result<(Vec<Scores>, Vec<Vec<u32>>, Vec<Census>), EvalError> {
-    let (mut scores, mut ranks, mut counts) = (Vec::new(), Vec::new(), Vec::new());
+fn conversation(backend: &mut dyn Backend) -> Result<Vec<(Scores, Vec<u32>, Census)>, EvalError> {
+    let mut answers = Vec::new();
     for seed in 0..2 {
         let mut cluster = synthetic::cluster(60 + seed as usize, seed).unwrap();
         backend.load(&NodeRows::of(&cluster)?)?;
@@ -129,14 +129,14 @@ fn conversation(backend: &mut dyn Backend) -> Result<(Vec<Scores>, Vec<Vec<u32>>
             backend.evaluate(&batch, &mut row)?;
             backend.rank_nodes(&query(&cluster), &mut best)?;
             backend.census(&mut census)?;
-            (scores.push(row), ranks.push(best), counts.push(census));
+            answers.push((row, best, census));
             // Twice in a row, so that a node is edited twice before anybody asks.
             for part in 0..2 {
                 backend.apply(&depart(&mut cluster, 5 * round as usize + part))?;
             }
         }
     }
-    Ok((scores, ranks, counts))
+    Ok(answers)
 }
 
 fn query(cluster: &Cluster) -> NodeQuery {
