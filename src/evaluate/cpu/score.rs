@@ -45,7 +45,12 @@ pub(super) struct Passes<Fill, Sum, Row> {
 /// Scores the candidates from `first` on, one for each row, on any processor.
 pub(super) fn score(state: &NodeRows, batch: &Batch, first: usize, rows: &mut [ScoreRow]) {
     let fill = |nodes: &[NodeWords], touches: &[TouchWords], words: &mut [u64]| {
-        for (word, touch) in words.iter_mut().zip(touches) {
+        let (groups, rest) = touches.as_chunks::<GROUP>();
+        let (words_of_groups, words_of_rest) = words.as_chunks_mut::<GROUP>();
+        for (words, touches) in words_of_groups.iter_mut().zip(groups) {
+            *words = contributions(nodes, touches);
+        }
+        for (word, touch) in words_of_rest.iter_mut().zip(rest) {
             *word = contribution(nodes, touch);
         }
     };
@@ -119,42 +124,55 @@ where
 ///
 /// | bits | number |
 /// |---|---|
-/// | 0..5 | entered Σ |
+/// | 0..5 | outside Σ before |
 /// | 5..10 | outside Σ afterwards |
-/// | 10..15 | left Σ |
+/// | 10..15 | both |
 /// | 16..21 | a GPU is taken that is busy |
 /// | 21..26 | too little CPU |
 /// | 26..31 | too little memory |
-/// | 32..38 | partial afterwards less before + 1 |
+/// | 32..38 | not full afterwards less before + 1 |
 /// | 38..44 | not empty afterwards less before + 1 |
 /// | 44..55 | free GPUs afterwards + 31 |
 /// | 55..60 | opened |
 ///
 /// Most fields stand where `PackedState` has what they follow from, so that few shifts are needed.
 #[inline(always)]
-pub(super) fn contribution(nodes: &[NodeWords], &[node, _, masks, step]: &TouchWords) -> u64 {
-    let [free, state] = nodes[node as usize];
+pub(super) fn contribution(nodes: &[NodeWords], touch: &TouchWords) -> u64 {
+    contribution_of(nodes[touch[0] as usize], *touch)
+}
+
+#[inline(always)]
+fn contribution_of([free, state]: NodeWords, [_, _, masks, step]: TouchWords) -> u64 {
     let after = state.wrapping_add(step);
-    let after_shifted = after >> 6;
     // An anchor and negative slack, or an overflow.
-    let outside = ((after & !after_shifted) | after >> 24) & PackedState::ANCHOR;
-    let was_outside = state >> 25 & PackedState::ANCHOR;
-    let left = outside & !was_outside;
-    let entered = was_outside & !outside;
-    let busy = (masks & !free & !(masks << 16) & TAKEN).min(GPU_BUSY);
-    let low = outside | left << 5 | entered >> 5 | busy;
-    // Not empty, and besides not full.
-    let counts = after & (after_shifted | !PackedState::NOT_FULL);
-    let counts_before = state & (state >> 6 | !PackedState::NOT_FULL);
+    let outside = ((after & !(after >> 6)) | after >> 24) & PackedState::ANCHOR;
+    let both = state >> 25 & outside;
+    let busy = ((masks & !free & !(masks << 16)) >> 16).wrapping_add(0xffff) & GPU_BUSY;
+    let low = outside | both << 5 | state >> 30 | busy;
+    let change = (after & COUNTED) + (!state & COUNTED);
     let opened = after & !state & PackedState::NOT_EMPTY;
-    let high = ((after & FREE) | opened) + (counts >> 17 & COUNTS) + (!(counts_before >> 17) & COUNTS);
+    let high = ((after & FREE) | opened) + (change >> 17);
     u64::from(high) << 32 | u64::from(low)
+}
+
+/// How many touches are worked on at once: a loop over so many is one that compilers turn into vector instructions.
+const GROUP: usize = 8;
+
+/// The contributions of a group, lane by lane.
+#[inline(always)]
+fn contributions(nodes: &[NodeWords], touches: &[TouchWords; GROUP]) -> [u64; GROUP] {
+    let rows = touches.map(|touch| nodes[touch[0] as usize]);
+    let mut words = [0; GROUP];
+    for i in 0..GROUP {
+        words[i] = contribution_of(rows[i], touches[i]);
+    }
+    words
 }
 
 /// The devices that a touch takes, in its word of masks.
 pub(super) const TAKEN: u32 = 0xffff << 16;
-/// What a contribution counts of a state, shifted by 17: not empty, and partial in the place of "not full".
-pub(super) const COUNTS: u32 = 0x41;
+/// What a contribution counts of a state, to be shifted by 17.
+pub(super) const COUNTED: u32 = PackedState::NOT_FULL | PackedState::NOT_EMPTY;
 /// The free GPUs of a state, which keep their place.
 pub(super) const FREE: u32 = 0x3f << 12;
 /// What stands against a touch, by one, in the low half of its contribution.
@@ -162,17 +180,22 @@ pub(super) const GPU_BUSY: u32 = 1 << 16;
 const NO_CPU: u32 = 1 << 21;
 const NO_MEMORY: u32 = 1 << 26;
 
-/// The fields of a contribution in the order of `ScoreRow`: in which half, from which bit, how wide. The first is all
-/// that stands against it.
+/// The fields of a contribution that the words of a `ScoreRow` are made of: in which half, from which bit, how wide.
+/// The first is all that stands against it, the third what is outside before and afterwards.
 pub(super) const HALF: [u32; 8] = [0, 1, 0, 0, 0, 1, 1, 1];
 /// See `HALF`.
 pub(super) const SHIFT: [u32; 8] = [16, 0, 10, 0, 5, 23, 6, 12];
 /// See `HALF`.
 pub(super) const MASK: [u32; 8] = [0x7fff, 63, 31, 31, 31, 31, 63, 0x7ff];
-/// How the sum of a field enters the row.
-pub(super) const SIGN: [i32; 8] = [0, 1, 1, 1, 1, 1, -1, 1];
+/// How the sum of a field enters its word of the row.
+pub(super) const SIGN: [i32; 8] = [0, 1, -1, 1, 1, 1, -1, 1];
+/// Which other field enters it: partial is what is neither full nor empty; left is outside less both; entered is
+/// outside before less both.
+pub(super) const OTHER: [u32; 8] = [0, 6, 4, 2, 0, 0, 0, 0];
+/// How that one enters.
+pub(super) const OTHER_SIGN: [i32; 8] = [0, 1, 1, -1, 0, 0, 0, 0];
 /// What is added to the row for each touch, to undo what keeps the fields from being negative.
-pub(super) const BIAS: [i32; 8] = [0, -1, 0, 0, 0, 0, 1, -31];
+pub(super) const BIAS: [i32; 8] = [0, -2, 0, 0, 0, 0, 1, -31];
 
 // `contribution` shifts by what these say.
 const _: () = assert!(
@@ -184,14 +207,25 @@ const _: () = assert!(
         && PackedState::WAS_OUTSIDE == 1 << 30
 );
 
-/// Adds what the needs of touches have against them.
+/// Adds what the needs of touches have against them; of a block.
 #[cold]
 fn add_needs(state: &NodeRows, batch: &Batch, touches: &[Touch], words: &mut [u64]) {
-    for (touch, word) in touches.iter().zip(words) {
+    // First which of them ask for anything, without a branch that nothing could foretell.
+    let mut asking = [0u8; BLOCK];
+    let mut n = 0;
+    for (at, touch) in touches.iter().enumerate() {
+        asking[n] = at as u8;
+        n += usize::from(touch.need != 0);
+    }
+    for at in asking[..n].iter().map(|&at| usize::from(at)) {
+        let touch = &touches[at];
         let (cpu, memory) = state.amounts[touch.node as usize].meets(batch.needs()[touch.need as usize]);
-        *word += u64::from(if cpu { 0 } else { NO_CPU } | if memory { 0 } else { NO_MEMORY });
+        words[at] += u64::from(if cpu { 0 } else { NO_CPU } | if memory { 0 } else { NO_MEMORY });
     }
 }
+
+// A place in a block is a byte.
+const _: () = assert!(BLOCK == 256);
 
 /// The sums of the fields of some contributions.
 fn sum(words: &[u64]) -> RowWords {
@@ -208,7 +242,11 @@ fn sum(words: &[u64]) -> RowWords {
 
 /// The row that a feasible candidate's fields and number of touches make.
 fn row(fields: RowWords, n: u32) -> RowWords {
-    std::array::from_fn(|i| fields[i].wrapping_mul(SIGN[i] as u32).wrapping_add(n.wrapping_mul(BIAS[i] as u32)))
+    std::array::from_fn(|i| {
+        let field = fields[i].wrapping_mul(SIGN[i] as u32);
+        let other = fields[OTHER[i] as usize].wrapping_mul(OTHER_SIGN[i] as u32);
+        field.wrapping_add(other).wrapping_add(n.wrapping_mul(BIAS[i] as u32))
+    })
 }
 
 /// The row of an infeasible candidate: what was known of it before comes first.

@@ -7,8 +7,8 @@ use std::arch::x86_64::*;
 use std::ops::Range;
 
 use super::score::{
-    self, BIAS, BLOCK, Block, CHUNK, COUNTS, FREE, GPU_BUSY, HALF, LANES, MASK, NodeWords, Passes, RowWords, SHIFT,
-    SIGN, TAKEN, TouchWords,
+    self, BIAS, BLOCK, Block, CHUNK, COUNTED, FREE, GPU_BUSY, HALF, LANES, MASK, NodeWords, OTHER, OTHER_SIGN, Passes,
+    RowWords, SHIFT, SIGN, TAKEN, TouchWords,
 };
 use crate::evaluate::abi::{PackedState, ScoreRow};
 use crate::evaluate::batch::Batch;
@@ -40,8 +40,8 @@ fn score(state: &NodeRows, batch: &Batch, first: usize, rows: &mut [ScoreRow]) {
         let mut soon = groups.iter().skip(SOON);
         for (words, touches) in words_of_groups.iter_mut().zip(groups) {
             let later = std::ptr::from_ref(touches).wrapping_byte_add(LATER).cast::<u8>();
-            prefetch::<_MM_HINT_NTA, _>(later);
-            prefetch::<_MM_HINT_NTA, _>(later.wrapping_add(64));
+            prefetch::<_MM_HINT_T1, _>(later);
+            prefetch::<_MM_HINT_T1, _>(later.wrapping_add(64));
             if let Some(soon) = soon.next() {
                 for touch in soon {
                     prefetch::<_MM_HINT_T0, _>(nodes.as_ptr().wrapping_add(touch[0] as usize));
@@ -61,7 +61,7 @@ fn score(state: &NodeRows, batch: &Batch, first: usize, rows: &mut [ScoreRow]) {
 #[inline]
 #[target_feature(enable = "avx2")]
 fn sum(block: &Block, range: Range<usize>) -> __m256i {
-    let n = range.len();
+    let n = range.end.wrapping_sub(range.start);
     let sums = if n <= LANES {
         load(block, range)
     } else if n <= CHUNK {
@@ -98,11 +98,17 @@ fn sum_many(block: &Block, mut range: Range<usize>) -> __m256i {
 #[inline]
 #[target_feature(enable = "avx2")]
 fn load(block: &Block, range: Range<usize>) -> __m256i {
-    // There is room for four beyond the end of the block.
-    let words = block[range.start.min(BLOCK)..].first_chunk::<LANES>();
-    let wanted = _mm256_cmpgt_epi64(_mm256_set1_epi64x(range.len() as i64), bytemuck::cast([0i64, 1, 2, 3]));
-    words.map_or(wanted, |&words| _mm256_and_si256(wanted, bytemuck::cast(words)))
+    // There is room for four beyond the end of the block, and nothing is wanted from there on: so the compiler sees
+    // that no index is out of bounds.
+    let at = range.start % BLOCK;
+    let words = block[at..at + LANES].first_chunk::<LANES>().copied().unwrap_or_default();
+    let wanted = WANTED[range.end.wrapping_sub(range.start).min(LANES)];
+    _mm256_and_si256(bytemuck::cast(wanted), bytemuck::cast(words))
 }
+
+/// Masks of the first lanes, by their number.
+const WANTED: [[i64; LANES]; LANES + 1] =
+    [[0, 0, 0, 0], [-1, 0, 0, 0], [-1, -1, 0, 0], [-1, -1, -1, 0], [-1, -1, -1, -1]];
 
 /// Every fourth contribution together, from the first four on; of a multiple of four.
 #[inline]
@@ -136,7 +142,10 @@ fn fields(sums: __m256i, which: u32) -> __m256i {
 #[inline]
 #[target_feature(enable = "avx2")]
 fn row(fields: RowWords, n: u32) -> RowWords {
-    let signed = _mm256_sign_epi32(bytemuck::cast(fields), bytemuck::cast(SIGN));
+    let fields = bytemuck::cast(fields);
+    let other = _mm256_permutevar8x32_epi32(fields, bytemuck::cast(OTHER));
+    let signed = _mm256_sign_epi32(fields, bytemuck::cast(SIGN));
+    let signed = _mm256_add_epi32(signed, _mm256_sign_epi32(other, bytemuck::cast(OTHER_SIGN)));
     let bias = _mm256_mullo_epi32(_mm256_set1_epi32(n as i32), bytemuck::cast(BIAS));
     bytemuck::cast(_mm256_add_epi32(signed, bias))
 }
@@ -155,25 +164,20 @@ fn contributions(nodes: &[NodeWords], touches: &[TouchWords; 8]) -> [u64; 8] {
 
     let bits = |word: u32| _mm256_set1_epi32(word as i32);
     let after = _mm256_add_epi32(state, step);
-    let after_shifted = _mm256_srli_epi32::<6>(after);
-    let anchor = bits(PackedState::ANCHOR);
-    let outside = _mm256_or_si256(_mm256_andnot_si256(after_shifted, after), _mm256_srli_epi32::<24>(after));
-    let outside = _mm256_and_si256(outside, anchor);
-    let was_outside = _mm256_and_si256(_mm256_srli_epi32::<25>(state), anchor);
-    let left = _mm256_andnot_si256(was_outside, outside);
-    let entered = _mm256_andnot_si256(outside, was_outside);
-    let busy = _mm256_andnot_si256(_mm256_slli_epi32::<16>(masks), _mm256_andnot_si256(free, masks));
+    let no_slack = _mm256_andnot_si256(_mm256_srli_epi32::<6>(after), after);
+    let outside = _mm256_or_si256(no_slack, _mm256_srli_epi32::<24>(after));
+    let outside = _mm256_and_si256(outside, bits(PackedState::ANCHOR));
+    let both = _mm256_and_si256(_mm256_srli_epi32::<25>(state), outside);
+    let busy = _mm256_andnot_si256(_mm256_or_si256(_mm256_slli_epi32::<16>(masks), free), masks);
     let busy = _mm256_min_epu32(_mm256_and_si256(busy, bits(TAKEN)), bits(GPU_BUSY));
-    let moved = _mm256_or_si256(_mm256_slli_epi32::<5>(left), _mm256_srli_epi32::<5>(entered));
-    let low = _mm256_or_si256(_mm256_or_si256(outside, busy), moved);
+    let low = _mm256_or_si256(_mm256_or_si256(outside, busy), _mm256_slli_epi32::<5>(both));
+    let low = _mm256_or_si256(low, _mm256_srli_epi32::<30>(state));
 
-    let not_partial = bits(!PackedState::NOT_FULL);
-    let counts = _mm256_srli_epi32::<17>(_mm256_and_si256(after, _mm256_or_si256(after_shifted, not_partial)));
-    let before = _mm256_and_si256(state, _mm256_or_si256(_mm256_srli_epi32::<6>(state), not_partial));
-    let before = _mm256_andnot_si256(_mm256_srli_epi32::<17>(before), bits(COUNTS));
-    let change = _mm256_add_epi32(_mm256_and_si256(counts, bits(COUNTS)), before);
+    let counted = bits(COUNTED);
+    let change = _mm256_add_epi32(_mm256_and_si256(after, counted), _mm256_andnot_si256(state, counted));
     let opened = _mm256_and_si256(_mm256_andnot_si256(state, after), bits(PackedState::NOT_EMPTY));
-    let high = _mm256_add_epi32(_mm256_or_si256(_mm256_and_si256(after, bits(FREE)), opened), change);
+    let high = _mm256_or_si256(_mm256_and_si256(after, bits(FREE)), opened);
+    let high = _mm256_add_epi32(high, _mm256_srli_epi32::<17>(change));
 
     // Back into the order of the touches.
     let a = _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_unpacklo_epi32(low, high));
@@ -190,8 +194,9 @@ fn split(a: __m256i, b: __m256i) -> (__m256i, __m256i) {
     (_mm256_castps_si256(halves.0), _mm256_castps_si256(halves.1))
 }
 
-/// How many bytes before its turn a touch is asked for.
-const LATER: usize = 2048;
+/// How many bytes before its turn a touch is asked for, into the second-level cache: the first one's misses are few at
+/// a time, and the nodes need those. Measured between 1 and 16 KiB.
+const LATER: usize = 4096;
 
 /// How many groups of touches before its turn a node is asked for.
 const SOON: usize = 3;

@@ -25,7 +25,6 @@ fn score(state: &NodeRows, batch: &Batch, candidate: usize) -> ScoreRow {
     for touch in touches {
         let before = state.bits[touch.node as usize].state;
         let after = before.after(touch.step);
-        let partial = |state: PackedState| i32::from(is_partial(state));
         row.delta_partial += partial(after) - partial(before);
         let (outside, outside_after) = (before.is(PackedState::WAS_OUTSIDE), after.outside().is_some());
         row.left += u32::from(!outside && outside_after);
@@ -39,8 +38,10 @@ fn score(state: &NodeRows, batch: &Batch, candidate: usize) -> ScoreRow {
     row
 }
 
-fn is_partial(state: PackedState) -> bool {
-    state.is(PackedState::NOT_EMPTY) && state.is(PackedState::NOT_FULL)
+/// 1 for a partial node, which is neither full nor empty, and 0 for others; -1 for a node without a working device,
+/// which is both before and after every step.
+fn partial(state: PackedState) -> i32 {
+    i32::from(state.is(PackedState::NOT_EMPTY)) + i32::from(state.is(PackedState::NOT_FULL)) - 1
 }
 
 /// What stands against a touch now.
