@@ -4,6 +4,7 @@ use super::abi::NodeEdit;
 use super::batch::{Batch, Scores};
 use super::census::Census;
 use super::cpu::Cpu;
+use super::cuda::{self, Cuda};
 use super::measure::Speed;
 use super::node_rows::NodeRows;
 use super::query::NodeQuery;
@@ -94,6 +95,9 @@ pub enum EvalError {
     /// The device failed.
     #[error("device error: {0}")]
     Device(String),
+    /// The device has too little memory for this, also with everything else given back; it goes on working.
+    #[error("backend {0} is out of memory")]
+    OutOfMemory(&'static str),
     /// The worker threads could not be started.
     #[error("cannot start {0} threads: {1}")]
     Threads(usize, String),
@@ -157,7 +161,8 @@ impl EvalError {
 pub fn open(choice: Choice, threads: usize) -> Result<Box<dyn Backend>, EvalError> {
     match choice {
         Choice::Auto | Choice::Cpu => Ok(Box::new(Cpu::new(threads)?)),
-        Choice::Wgpu | Choice::Cuda => Err(EvalError::Absent { backend: choice.name(), why: not_built(choice) }),
+        Choice::Cuda => Ok(Box::new(Cuda::open()?)),
+        Choice::Wgpu => Err(EvalError::Absent { backend: choice.name(), why: not_built(choice) }),
     }
 }
 
@@ -182,13 +187,13 @@ pub struct DeviceInfo {
 pub fn devices() -> Vec<DeviceInfo> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let cpu = DeviceInfo { backend: "cpu", name: format!("{cores} threads"), usable: true, why: None };
-    let absent = [Choice::Wgpu, Choice::Cuda].map(|choice| DeviceInfo {
+    let absent = [Choice::Wgpu].map(|choice| DeviceInfo {
         backend: choice.name(),
         name: String::new(),
         usable: false,
         why: Some(not_built(choice)),
     });
-    std::iter::once(cpu).chain(absent).collect()
+    std::iter::once(cpu).chain(absent).chain(cuda::devices()).collect()
 }
 
 #[cfg(test)]
@@ -199,10 +204,8 @@ mod tests {
     fn absence_is_a_value() {
         assert_eq!(open(Choice::Auto, 1).unwrap().name(), "cpu");
         assert_eq!(open(Choice::Cpu, 2).unwrap().name(), "cpu");
-        for choice in [Choice::Wgpu, Choice::Cuda] {
-            let Err(error) = open(choice, 1) else { panic!("{} is there", choice.name()) };
-            assert!(error.to_string().contains("this version has no"), "{error}");
-        }
-        assert_eq!(devices().iter().filter(|device| device.usable).count(), 1);
+        let Err(error) = open(Choice::Wgpu, 1) else { panic!("wgpu is there") };
+        assert!(error.to_string().contains("this version has no"), "{error}");
+        assert!(devices().iter().all(|device| device.usable == device.why.is_none()));
     }
 }

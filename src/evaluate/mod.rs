@@ -2,6 +2,7 @@
 
 pub mod abi;
 pub mod conformance;
+pub mod cuda;
 pub mod measure;
 pub mod synthetic;
 pub mod twin;
@@ -22,6 +23,7 @@ pub use batch::{Batch, BatchRows, MAX_TOUCHES, Scores};
 pub use candidate::{BatchBuilder, CandidateSet, DeltaPhi, Move, Place, PoolChange};
 pub use census::{Census, PoolCensus};
 pub use cpu::Cpu;
+pub use cuda::Cuda;
 pub use kernels::Kernel;
 pub use node_rows::{MAX_NODES, NodeRows};
 pub use query::{DemandClass, NodeOrder, NodeQuery};
