@@ -53,9 +53,17 @@ pub trait Backend: Send {
 /// Why something was not evaluated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EvalError {
-    /// A backend that cannot be used here.
+    /// There is no such device here.
     #[error("backend {backend} is not available: {why}")]
     Absent {
+        /// Which.
+        backend: &'static str,
+        /// In words.
+        why: String,
+    },
+    /// There is such a device here, and it cannot be used: its driver is too old, say.
+    #[error("backend {backend} cannot be used: {why}")]
+    Unusable {
         /// Which.
         backend: &'static str,
         /// In words.
@@ -64,6 +72,9 @@ pub enum EvalError {
     /// The device failed.
     #[error("device error: {0}")]
     Device(String),
+    /// The device has too little memory for this, also with everything else given back; it goes on working.
+    #[error("backend {0} is out of memory")]
+    OutOfMemory(&'static str),
     /// The worker threads could not be started.
     #[error("cannot start {0} threads: {1}")]
     Threads(usize, String),
@@ -118,4 +129,19 @@ impl EvalError {
     fn check_loaded(what: &'static str, found: usize, loaded: usize) -> Result<(), Self> {
         if found == loaded { Ok(()) } else { Err(Self::OtherCluster { what, found, loaded }) }
     }
+}
+
+/// A backend or adapter, and whether it can be used here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceInfo {
+    /// The backend, as in `--backend`.
+    pub backend: &'static str,
+    /// What the device is called.
+    pub name: String,
+    /// Whether it can be used.
+    pub usable: bool,
+    /// Whether it computes on the processor, and so slower than `cpu` does.
+    pub software: bool,
+    /// Why it cannot be used; `None` if it can.
+    pub why: Option<String>,
 }

@@ -3,9 +3,10 @@
 //! `auto` is CUDA, else a GPU through WebGPU, else the processor. An adapter that is software is slower than the
 //! processor's own backend, so only `--backend wgpu` takes it.
 
-use super::backend::{Backend, EvalError};
+use super::backend::{Backend, DeviceInfo, EvalError};
 use super::cpu::Cpu;
 use super::crossover::Crossover;
+use super::cuda::{self, Cuda};
 use super::failover::{Failover, Warn};
 
 /// What is wanted of `--backend`.
@@ -100,7 +101,7 @@ impl std::fmt::Debug for Opener {
 }
 
 fn cuda() -> Opener {
-    Opener::new("cuda", || Err(absent("cuda")))
+    Opener::new(Choice::Cuda.name(), || Ok(Box::new(Cuda::open()?)))
 }
 
 fn wgpu(_adapters: Adapters) -> Opener {
@@ -145,21 +146,6 @@ pub fn open_safely(choice: Choice, threads: usize, crossover: Crossover, warn: W
     Ok(failover)
 }
 
-/// A backend or adapter, and whether it can be used here.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DeviceInfo {
-    /// The backend, as in `--backend`.
-    pub backend: &'static str,
-    /// What the device is called.
-    pub name: String,
-    /// Whether it can be used.
-    pub usable: bool,
-    /// Whether it computes on the processor, and so slower than `cpu` does.
-    pub software: bool,
-    /// Why it cannot be used; `None` if it can.
-    pub why: Option<String>,
-}
-
 /// Every backend and adapter, and which of them `auto` takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Devices {
@@ -198,7 +184,7 @@ pub fn devices() -> Devices {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let cpu =
         DeviceInfo { backend: "cpu", name: format!("{threads} threads"), usable: true, software: false, why: None };
-    Devices::of(vec![gone(Choice::Cuda), gone(Choice::Wgpu), cpu])
+    Devices::of(cuda::devices().into_iter().chain([gone(Choice::Wgpu), cpu]).collect())
 }
 
 fn gone(choice: Choice) -> DeviceInfo {

@@ -124,7 +124,10 @@ impl Failover {
 }
 
 fn fault(backend: &str, error: &EvalError) -> String {
-    format!("{backend} failed ({error})")
+    match error {
+        EvalError::Unusable { .. } | EvalError::OutOfMemory(_) => error.to_string(),
+        _ => format!("{backend} failed ({error})"),
+    }
 }
 
 impl Device {

@@ -29,6 +29,11 @@ macro_rules! kernels {
             pub const fn cuda(self) -> &'static str {
                 match self { $(Kernel::$name => include_str!(concat!("../../kernels/", stringify!($name), ".cu"))),* }
             }
+
+            /// What `kernels/build-ptx` has made of its CUDA source.
+            pub const fn ptx(self) -> &'static str {
+                match self { $(Kernel::$name => include_str!(concat!("../../kernels/ptx/", stringify!($name), ".ptx"))),* }
+            }
         }
 
         /// Names every twin, so that a missing one does not compile.

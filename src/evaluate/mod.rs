@@ -2,6 +2,7 @@
 
 pub mod abi;
 pub mod conformance;
+pub mod cuda;
 pub mod measure;
 pub mod synthetic;
 pub mod twin;
@@ -20,13 +21,14 @@ mod query;
 mod rank;
 mod reason;
 
-pub use backend::{Backend, EvalError};
+pub use backend::{Backend, DeviceInfo, EvalError};
 pub use batch::{Batch, BatchRows, MAX_TOUCHES, Scores};
 pub use candidate::{BatchBuilder, CandidateSet, DeltaPhi, Move, Place, PoolChange};
 pub use census::{Census, PoolCensus};
-pub use choose::{Choice, DeviceInfo, Devices, Opener, devices, open, open_safely};
+pub use choose::{Choice, Devices, Opener, devices, open, open_safely};
 pub use cpu::Cpu;
 pub use crossover::{Crossover, Crossovers};
+pub use cuda::Cuda;
 pub use failover::{Failover, Warn};
 pub use kernels::Kernel;
 pub use node_rows::{MAX_NODES, NodeRows};
