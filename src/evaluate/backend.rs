@@ -7,6 +7,7 @@ use super::cpu::Cpu;
 use super::measure::Speed;
 use super::node_rows::NodeRows;
 use super::query::NodeQuery;
+use super::webgpu::{AdapterChoice, WebGpu};
 
 /// A place where the nodes of one cluster are resident and batches are evaluated on them.
 pub trait Backend: Send {
@@ -107,6 +108,16 @@ pub enum EvalError {
         /// How many there may be.
         most: usize,
     },
+    /// An array that the device cannot hold.
+    #[error("{what} need {bytes} bytes, the device has at most {most} for them")]
+    DoesNotFit {
+        /// Of what.
+        what: &'static str,
+        /// The bytes of it.
+        bytes: u64,
+        /// The bytes that there may be.
+        most: u64,
+    },
     /// A batch or query for another cluster than the one that is loaded.
     #[error("the batch is about {found} {what}, loaded are {loaded}")]
     OtherCluster {
@@ -157,7 +168,8 @@ impl EvalError {
 pub fn open(choice: Choice, threads: usize) -> Result<Box<dyn Backend>, EvalError> {
     match choice {
         Choice::Auto | Choice::Cpu => Ok(Box::new(Cpu::new(threads)?)),
-        Choice::Wgpu | Choice::Cuda => Err(EvalError::Absent { backend: choice.name(), why: not_built(choice) }),
+        Choice::Wgpu => Ok(Box::new(WebGpu::open(AdapterChoice::Any)?)),
+        Choice::Cuda => Err(EvalError::Absent { backend: choice.name(), why: not_built(choice) }),
     }
 }
 

@@ -5,6 +5,7 @@ pub mod conformance;
 pub mod measure;
 pub mod synthetic;
 pub mod twin;
+pub mod webgpu;
 
 mod backend;
 mod batch;
@@ -27,3 +28,4 @@ pub use node_rows::{MAX_NODES, NodeRows};
 pub use query::{DemandClass, NodeOrder, NodeQuery};
 pub use rank::{RankKey, delta_sif_nodes};
 pub use reason::Reason;
+pub use webgpu::WebGpu;
