@@ -88,6 +88,16 @@ pub enum EvalError {
         /// How many there may be.
         most: usize,
     },
+    /// An array that the device cannot hold.
+    #[error("{what} need {bytes} bytes, the device has at most {most} for them")]
+    DoesNotFit {
+        /// Of what.
+        what: &'static str,
+        /// The bytes of it.
+        bytes: u64,
+        /// The bytes that there may be.
+        most: u64,
+    },
     /// A batch or query for another cluster than the one that is loaded.
     #[error("the batch is about {found} {what}, loaded are {loaded}")]
     OtherCluster {

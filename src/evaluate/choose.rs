@@ -8,6 +8,7 @@ use super::cpu::Cpu;
 use super::crossover::Crossover;
 use super::cuda::{self, Cuda};
 use super::failover::{Failover, Warn};
+use super::webgpu::{self, Adapter, AdapterChoice, WebGpu};
 
 /// What is wanted of `--backend`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -49,20 +50,11 @@ impl Choice {
     /// comes after all of them.
     pub fn devices(self) -> Vec<Opener> {
         match self {
-            Self::Auto | Self::Cuda => vec![cuda(), wgpu(Adapters::Gpus)],
-            Self::Wgpu => vec![wgpu(Adapters::All)],
+            Self::Auto | Self::Cuda => vec![cuda(), wgpu(AdapterChoice::Hardware)],
+            Self::Wgpu => vec![wgpu(AdapterChoice::Any)],
             Self::Cpu => Vec::new(),
         }
     }
-}
-
-/// Which adapters of WebGPU count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Adapters {
-    /// Real GPUs.
-    Gpus,
-    /// Those that are software, too.
-    All,
 }
 
 /// A backend that can be opened, once.
@@ -104,16 +96,8 @@ fn cuda() -> Opener {
     Opener::new(Choice::Cuda.name(), || Ok(Box::new(Cuda::open()?)))
 }
 
-fn wgpu(_adapters: Adapters) -> Opener {
-    Opener::new("wgpu", || Err(absent("wgpu")))
-}
-
-fn absent(backend: &'static str) -> EvalError {
-    EvalError::Absent { backend, why: not_built(backend) }
-}
-
-fn not_built(backend: &str) -> String {
-    format!("this version has no {backend} backend yet")
+fn wgpu(adapters: AdapterChoice) -> Opener {
+    Opener::new(Choice::Wgpu.name(), move || Ok(Box::new(WebGpu::open(adapters)?)))
 }
 
 /// Opens a backend that answers for itself: if its device fails, its calls do. `threads` is for the processor: 0 is one
@@ -184,12 +168,28 @@ pub fn devices() -> Devices {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let cpu =
         DeviceInfo { backend: "cpu", name: format!("{threads} threads"), usable: true, software: false, why: None };
-    Devices::of(cuda::devices().into_iter().chain([gone(Choice::Wgpu), cpu]).collect())
+    Devices::of(cuda::devices().into_iter().chain(adapters()).chain([cpu]).collect())
 }
 
-fn gone(choice: Choice) -> DeviceInfo {
-    let why = Some(not_built(choice.name()));
-    DeviceInfo { backend: choice.name(), name: String::new(), usable: false, software: false, why }
+/// The adapters of WebGPU, or one line that says that there is none.
+fn adapters() -> Vec<DeviceInfo> {
+    let backend = Choice::Wgpu.name();
+    let info = |adapter: Adapter| DeviceInfo {
+        backend,
+        name: format!("{}, {} through {}, {}", adapter.name, adapter.kind, adapter.api, adapter.driver),
+        usable: adapter.refused.is_none(),
+        software: adapter.software,
+        why: adapter.refused.map(|error| match error {
+            EvalError::Absent { why, .. } | EvalError::Unusable { why, .. } => why,
+            error => error.to_string(),
+        }),
+    };
+    let all: Vec<DeviceInfo> = webgpu::adapters().into_iter().map(info).collect();
+    if all.is_empty() {
+        let why = Some("no adapter was found".to_owned());
+        return vec![DeviceInfo { backend, name: String::new(), usable: false, software: false, why }];
+    }
+    all
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ pub mod cuda;
 pub mod measure;
 pub mod synthetic;
 pub mod twin;
+pub mod webgpu;
 
 mod backend;
 mod batch;
@@ -35,3 +36,4 @@ pub use node_rows::{MAX_NODES, NodeRows};
 pub use query::{DemandClass, NodeOrder, NodeQuery};
 pub use rank::{RankKey, delta_sif_nodes};
 pub use reason::Reason;
+pub use webgpu::WebGpu;

@@ -23,3 +23,4 @@ mod formats;
 mod layers;
 mod model_check;
 mod operators;
+mod webgpu;

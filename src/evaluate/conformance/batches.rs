@@ -1,6 +1,6 @@
 //! The batches that backends are compared on.
 
-use super::super::abi::{Candidate, NONE, Need, NodeBits, Touch};
+use super::super::abi::{Candidate, NONE, Need, NodeBits, PackedState, Touch};
 use super::super::backend::EvalError;
 use super::super::batch::{Batch, BatchRows};
 use super::super::candidate::{BatchBuilder, CandidateSet, Move, Place};
@@ -67,11 +67,14 @@ pub(super) fn resident(nodes: &NodeRows) -> Result<Batch, EvalError> {
     Batch::from_rows(BatchRows { needs, ..rows(nodes, touches, (0..=n as u32).collect(), &[n]) })
 }
 
-/// A touch of some node that takes one free device there, if there is one.
+/// A touch of some node by an instance of 1 GPU, if there is a free one.
 fn harmless(nodes: &NodeRows, at: usize) -> Touch {
     let node = at % nodes.len().max(1);
-    let free = nodes.bits.get(node).map_or(0, |bits| bits.free);
-    Touch { node: node as u32, taken: free & free.wrapping_neg(), step: at as u32, ..Touch::default() }
+    let Some(bits) = nodes.bits.get(node).filter(|bits| bits.free != 0) else {
+        return Touch { node: node as u32, ..Touch::default() };
+    };
+    let step = PackedState::step_of(1, bits.capacity);
+    Touch { node: node as u32, taken: bits.free & bits.free.wrapping_neg(), step, ..Touch::default() }
 }
 
 /// The rows of a batch without needs and given reasons, with so many candidates a job.
