@@ -21,7 +21,7 @@ constexpr unsigned int EACH = TILE / THREADS;
 // | word | bits   | number                                |
 // |------|--------|---------------------------------------|
 // | x    | 0..16  | free GPUs afterwards + 31             |
-// | x    | 16..27 | partial afterwards less before + 1    |
+// | x    | 16..28 | partial afterwards less before + 2    |
 // | y    | 0..10  | left the space                        |
 // | y    | 10..20 | entered it                            |
 // | y    | 20..31 | empty afterwards less before + 1      |
@@ -53,15 +53,16 @@ __device__ __forceinline__ Counts counts_of(uint4 touch, uint2 node, unsigned in
     const unsigned int was_outside = before >> 25 & ANCHOR;
     const unsigned int left = outside & ~was_outside;
     const unsigned int entered = was_outside & ~outside;
-    // All as bit 0: not empty, and besides not full.
+    // All as bit 0: not empty, not full. Partial is both; the number of the two less one is that, and is -1 for a node
+    // without a working device, which is neither before and after every step.
     const unsigned int held = after >> 23 & 1;
     const unsigned int was_held = before >> 23 & 1;
-    const unsigned int partial = held & after >> 17;
-    const unsigned int was_partial = was_held & before >> 17;
+    const unsigned int partial = held + (after >> 17 & 1);
+    const unsigned int was_partial = was_held + (before >> 17 & 1);
     // The masks that are taken, free and given back, in the high half of a word.
     const bool busy = (touch.z & ~(node.x | touch.z << 16)) >> 16 != 0;
     Counts counts;
-    counts.x = (after >> 12 & 0x3f) + ((partial + 1 - was_partial) << 16);
+    counts.x = (after >> 12 & 0x3f) + ((partial + 2 - was_partial) << 16);
     counts.y = left >> 5 | entered << 5 | (was_held + 1 - held) << 20;
     counts.z = outside >> 5 | (held & ~was_held) << 10 | (busy ? 1u << 20 : 0u);
     counts.w = refused;
@@ -74,7 +75,7 @@ __device__ __forceinline__ ScoreRow row_of(Counts counts, unsigned int n) {
     const unsigned int no_memory = counts.w >> 10;
     ScoreRow row;
     row.reason = counts.z >> 20 != 0 ? GPU_BUSY : no_cpu != 0 ? NO_CPU : no_memory != 0 ? NO_MEMORY : 0;
-    row.delta_partial = (counts.x >> 16) - n;
+    row.delta_partial = (counts.x >> 16) - 2 * n;
     row.left = counts.y & COUNT;
     row.entered = counts.y >> 10 & COUNT;
     row.outside = counts.z & COUNT;

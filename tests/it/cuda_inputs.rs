@@ -126,6 +126,10 @@ fn change(node: &NodeBits, kind: Kind, numbers: &mut Numbers) -> (GpuMask, GpuMa
         taken = lowest_gpus(node.free | freed, gpus).unwrap();
         step = step.wrapping_add(PackedState::step_of(gpus, node.capacity));
     }
+    // Even a step that leads to no state a node can have is counted in one way.
+    if numbers.below(32) == 0 {
+        step = numbers.next_word() as u32;
+    }
     (freed, taken, step)
 }
 
