@@ -58,9 +58,16 @@ impl Device {
         self.fault.get().map_or(Ok(()), |fault| Err(EvalError::Device(fault.clone())))
     }
 
-    /// Something went wrong that wgpu has no handler for.
+    /// Something went wrong that wgpu has no handler for; perhaps because of something that it has one for.
     pub(super) fn fail(&self, why: &str) -> EvalError {
+        _ = self.poll(wgpu::PollType::Poll);
         EvalError::Device(self.fault.get_or_init(|| why.to_owned()).clone())
+    }
+
+    /// Lets wgpu call its handlers, and waits if asked to. `None` if the driver says that the device is lost: wgpu panics
+    /// there, and only there. None of our state is involved.
+    fn poll(&self, how: wgpu::PollType) -> Option<Result<wgpu::PollStatus, wgpu::PollError>> {
+        catch_unwind(AssertUnwindSafe(|| self.device.poll(how))).ok()
     }
 
     /// Compiles entry points of a kernel from its text.
@@ -131,12 +138,11 @@ impl Device {
     /// If anything went wrong, or the device does not answer within its `patience`.
     pub(super) fn wait(&self, sent: &wgpu::SubmissionIndex) -> Result<(), EvalError> {
         let wait = wgpu::PollType::Wait { submission_index: Some(sent.clone()), timeout: Some(self.limits.patience) };
-        // wgpu panics here, and only here, if the driver says that the device is lost. None of our state is involved.
-        let why = match catch_unwind(AssertUnwindSafe(|| self.device.poll(wait))) {
-            Ok(Ok(_)) => return self.check(),
-            Ok(Err(wgpu::PollError::Timeout)) => format!("no answer for {} s", self.limits.patience.as_secs()),
-            Ok(Err(error)) => error.to_string(),
-            Err(_) => "the device was lost".to_owned(),
+        let why = match self.poll(wait) {
+            Some(Ok(_)) => return self.check(),
+            Some(Err(wgpu::PollError::Timeout)) => format!("no answer for {} s", self.limits.patience.as_secs()),
+            Some(Err(error)) => error.to_string(),
+            None => "the device was lost".to_owned(),
         };
         // To give back a queue is to wait for it, which is what went wrong.
         std::mem::forget((self.device.clone(), self.queue.clone()));

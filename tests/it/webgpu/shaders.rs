@@ -51,7 +51,8 @@ fn every_shader_can_be_written_in_other_languages() {
     for &kernel in Kernel::ALL {
         let (module, info) = parsed(kernel);
         spv::write_vec(&module, &info, &spv::Options::default(), None).unwrap();
-        let options = msl::Options { fake_missing_bindings: true, ..msl::Options::default() };
+        // The least version that wgpu writes for.
+        let options = msl::Options { lang_version: (2, 0), fake_missing_bindings: true, ..msl::Options::default() };
         let (text, _) = msl::write_string(&module, &info, &options, &msl::PipelineOptions::default()).unwrap();
         assert!(text.contains(kernel.name()));
         let options = hlsl::Options { fake_missing_bindings: true, ..hlsl::Options::default() };
