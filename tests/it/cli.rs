@@ -7,9 +7,13 @@ use std::process::{Command, Output, Stdio};
 use expect_test::{ExpectFile, expect_file};
 
 mod agree;
+mod backends;
 
 fn program() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_slotwise"))
+    let mut command = Command::new(env!("CARGO_BIN_EXE_slotwise"));
+    // Mesa's drivers complain on standard error where a user has no such folder.
+    command.env("XDG_RUNTIME_DIR", std::env::temp_dir());
+    command
 }
 
 fn golden(name: &str) -> PathBuf {
