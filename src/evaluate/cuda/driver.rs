@@ -13,10 +13,9 @@ use crate::evaluate::kernels::Kernel;
 
 /// The functions of the driver library that are called. The library looks each up at its first use, and panics if it
 /// is not there; so all are asked for before any is called.
-pub const DRIVER_FUNCTIONS: [&str; 39] = [
+pub const DRIVER_FUNCTIONS: [&str; 37] = [
     "cuInit",
     "cuDriverGetVersion",
-    "cuGetErrorName",
     "cuGetErrorString",
     "cuDeviceGetCount",
     "cuDeviceGet",
@@ -35,7 +34,6 @@ pub const DRIVER_FUNCTIONS: [&str; 39] = [
     "cuEventCreate",
     "cuEventDestroy_v2",
     "cuEventRecord",
-    "cuEventQuery",
     "cuEventSynchronize",
     "cuEventElapsedTime",
     "cuMemGetInfo_v2",

@@ -36,8 +36,9 @@ impl Lane {
         Ok(Self { stream, up, down, input, output, scratch, under_way: None, has_needs: false })
     }
 
-    /// Gives all memory back. The stream has been waited for.
+    /// Gives all memory back, and forgets what was under way. The stream has been waited for.
     pub(super) fn free(&mut self) {
+        (self.under_way, self.has_needs) = (None, false);
         self.up.free();
         self.down.free();
         self.input.free();
