@@ -173,6 +173,9 @@ __device__ __forceinline__ uint4 words(const NodeAttributes* attributes) {
 // {node, need, taken << 16 | freed, step}; read once, so that it need not stay in a cache.
 __device__ __forceinline__ uint4 words(const Touch* touch) { return __ldcs(reinterpret_cast<const uint4*>(touch)); }
 
+// The first of some lanes; there is one at least.
+__device__ __forceinline__ unsigned int first_lane(unsigned int lanes) { return __ffs(lanes) - 1; }
+
 // The least of a word over the lanes of a warp, for all of them.
 __device__ __forceinline__ unsigned int warp_min(unsigned int word) {
     for (unsigned int distance = WARP / 2; distance > 0; distance /= 2) {
@@ -196,7 +199,7 @@ __device__ __forceinline__ unsigned int first_not_below(
         if (lanes == 0) {
             return high;
         }
-        const unsigned int first = __ffs(lanes) - 1;
+        const unsigned int first = first_lane(lanes);
         low += first * step;
         high = min(high, low + (step - 1));
     }

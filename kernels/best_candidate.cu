@@ -55,7 +55,9 @@ __device__ __forceinline__ unsigned int best_of_warp(const Best& best) {
         if (__popc(__ballot_sync(ALL_LANES, in)) <= 1) {
             break;
         }
-        in = in && best.key[word] == warp_min(in ? best.key[word] : NONE);
+        // All lanes take part, also those that are out.
+        const unsigned int least = warp_min(in ? best.key[word] : NONE);
+        in = in && best.key[word] == least;
     }
     return warp_min(in ? best.candidate : NONE);
 }
@@ -81,7 +83,9 @@ __device__ __forceinline__ unsigned int best_in(
 // best               out: for each job of the chunk the best candidate, counted in the batch, or NONE
 // parts              scratch: a word a tile, the best candidate in the tile of the job in `carried`
 // carried            scratch: a word a tile, a job (counted in the chunk), or NONE
-extern "C" __global__ void __launch_bounds__(THREADS) best_candidate(
+//
+// At least 8 blocks a multiprocessor: said so that the assembler takes the registers it needs.
+extern "C" __global__ void __launch_bounds__(THREADS, 8) best_candidate(
     const ScoreRow* __restrict__ rows, const Candidate* __restrict__ candidates,
     const unsigned int* __restrict__ jobs, unsigned int first_candidate, unsigned int n_candidates,
     unsigned int n_jobs, unsigned int* __restrict__ best, unsigned int* __restrict__ parts,
@@ -91,41 +95,37 @@ extern "C" __global__ void __launch_bounds__(THREADS) best_candidate(
     const unsigned int start = blockIdx.x * TILE;
     const unsigned int stop = start + min(TILE, n_candidates - start);
     const unsigned int first = first_not_below(jobs, n_jobs, first_candidate, start);
-    const auto in_batch = [&](unsigned int found) { return found == NONE ? NONE : found + first_candidate; };
-
-    if (warp == WARPS - 1) {
-        const unsigned int end = jobs[first] - first_candidate;
-        const bool inherits = first > 0 && end > start;
-        const unsigned int found = best_in(rows, candidates, start, inherits ? min(end, stop) : start);
-        if (lane == 0) {
-            carried[blockIdx.x] = inherits ? first - 1 : NONE;
-            parts[blockIdx.x] = in_batch(found);
-        }
-    }
-    // The jobs that begin in this tile; at the end of the last one there may be some without candidates. Each lane
-    // knows one job, and the warp looks at those that have candidates one after the other.
     const bool last = blockIdx.x == gridDim.x - 1;
-    for (unsigned int group = first; group < n_jobs; group += THREADS) {
-        const unsigned int job = group + lane * WARPS + warp;
+
+    // Number 0 is the job before the first, which may have candidates here; from 1 on follow the jobs that begin in this
+    // tile, at the end of the last one maybe some without candidates. Each lane knows one of them, and the warp looks at
+    // those that have candidates one after the other.
+    bool some = true;
+    for (unsigned int group = 0; some; group += THREADS) {
+        const unsigned int number = group + lane * WARPS + warp;
+        const bool inherited = number == 0;
+        const unsigned int job = first + number - 1;
         bool mine = job < n_jobs;
-        const unsigned int begin = mine ? jobs[job] - first_candidate : 0;
-        mine = mine && (last || begin - start < TILE);
+        const unsigned int from = mine ? jobs[job] - first_candidate : 0;
+        mine = mine && (inherited || last || from - start < TILE);
+        const unsigned int begin = inherited ? start : from;
         const unsigned int end = mine ? min(jobs[job + 1] - first_candidate, stop) : 0;
-        if (mine && begin == end) {
-            best[job] = NONE;
-        }
-        for (unsigned int lanes = __ballot_sync(ALL_LANES, mine && begin < end); lanes != 0; lanes &= lanes - 1) {
-            const unsigned int which = __ffs(lanes) - 1;
-            const unsigned int from = __shfl_sync(ALL_LANES, begin, which);
+        const bool any = mine && begin < end;
+        unsigned int found = NONE;
+        for (unsigned int lanes = __ballot_sync(ALL_LANES, any); lanes != 0; lanes &= lanes - 1) {
+            const unsigned int which = first_lane(lanes);
             const unsigned int to = __shfl_sync(ALL_LANES, end, which);
-            const unsigned int found = best_in(rows, candidates, from, to);
-            if (lane == which) {
-                best[job] = in_batch(found);
-            }
+            const unsigned int best_here = best_in(rows, candidates, __shfl_sync(ALL_LANES, begin, which), to);
+            found = lane == which ? best_here : found;
         }
-        if (!__any_sync(ALL_LANES, mine)) {
-            break;
+        found = found == NONE ? NONE : found + first_candidate;
+        if (inherited) {
+            carried[blockIdx.x] = any ? job : NONE;
+            parts[blockIdx.x] = found;
+        } else if (mine) {
+            best[job] = found;
         }
+        some = __any_sync(ALL_LANES, mine);
     }
 }
 

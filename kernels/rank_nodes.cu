@@ -129,7 +129,7 @@ extern "C" __global__ void __launch_bounds__(COUNT_THREADS) rank_nodes_count(
                 continue;
             }
             const unsigned int peers = __match_any_sync(ALL_LANES, key);
-            if (key != NONE && lane + 1 == __ffs(peers)) {
+            if (key != NONE && lane == first_lane(peers)) {
                 atomicAdd(&of_class[which][key], __popc(peers));
             }
         }
@@ -214,7 +214,7 @@ extern "C" __global__ void __launch_bounds__(PLACE_THREADS) rank_nodes_place(
         const unsigned int before = key == NONE ? NONE : next[key];
         const unsigned int position = before + __popc(peers & ((1u << lane) - 1));
         __syncwarp();
-        if (key != NONE && lane + 1 == __ffs(peers)) {
+        if (key != NONE && lane == first_lane(peers)) {
             next[key] = before + __popc(peers);
         }
         if (key != NONE && position < k) {

@@ -2,6 +2,14 @@
 #![expect(clippy::print_stdout, reason = "tests say what they skipped and how much they covered")]
 
 mod cli;
+#[cfg(target_os = "linux")]
+mod cuda_build;
+#[cfg(target_os = "linux")]
+mod cuda_device;
+#[cfg(target_os = "linux")]
+mod cuda_inputs;
+#[cfg(target_os = "linux")]
+mod cuda_kernels;
 mod decide;
 mod decide_audit;
 mod decide_cases;
