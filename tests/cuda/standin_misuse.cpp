@@ -78,7 +78,7 @@ int main(int, char** arguments) {
     CALL(cuModuleLoadData(&module, ptx.str().c_str()));
     CALL(cuModuleGetFunction(&census, module, "census"));
     unsigned nodes = is("kernel reads too far") ? 5000 : is("kernel writes too far") ? 8 : 0, n_pools = 2;
-    Address words = is("kernel writes too far") ? pools + 40 : pools;
+    Address words = is("kernel writes too far") ? pools + 96 : pools;
     void* values[] = {&memory, &memory, &nodes, &n_pools, &pools, &words};
     if (is("kernel of freed memory")) CALL(cuMemFree_v2(pools));
     CALL(cuLaunchKernel(census, 1, 1, 1, is("too many threads") ? 512 : 256, 1, 1, 0, a, values, nullptr));

@@ -184,13 +184,13 @@ fn what_is_called_is_what_is_asked_for_before() {
 /// device, which does not even take its memory back; and a failure that a later wait tells of.
 const WAYS: [&str; 4] = ["2", "719:sticky", "999:lost", "719:late"];
 
-/// Fails every `step`th call of a session once, in each of these ways, and looks at how it ends. Returns how many runs
-/// that were, and how many of them ended well all the same.
-fn sweep(step: usize, ways: &[&str], pools: &str) -> (usize, usize) {
+/// Fails every call of a session once in each of these ways, or every `step`th of those faults, and looks at how each
+/// session ends. Returns how many sessions that were, and how many of them ended well all the same.
+fn sweep(step: usize, pools: &str) -> (usize, usize) {
     let setting = ("STANDIN_POOLS", pools);
     let n = calls(&session_with(&[setting, LITTLE, ("STANDIN_COUNT", "1")]))["any"];
-    let faults: Vec<String> =
-        (1..=n).step_by(step).flat_map(|at| ways.iter().map(move |way| format!("any:{at}:{way}"))).collect();
+    let all = (1..=n).flat_map(|at| WAYS.map(|way| format!("any:{at}:{way}")));
+    let faults: Vec<String> = all.step_by(step).collect();
     let (next, well) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let work = || {
         while let Some(fault) = faults.get(next.fetch_add(1, Ordering::Relaxed)) {
@@ -214,7 +214,7 @@ fn sweep(step: usize, ways: &[&str], pools: &str) -> (usize, usize) {
 
 #[test]
 fn some_calls_fail_and_no_answer_is_wrong() {
-    let (runs, well) = sweep(23, &WAYS, "1");
+    let (runs, well) = sweep(23, "1");
     println!("{runs} faults planted, {well} sessions went well all the same");
     // A lack of memory is got over, nothing else is; the last calls have nobody to tell.
     assert!(0 < well && well < runs / 2, "{well} of {runs}");
@@ -224,7 +224,7 @@ fn some_calls_fail_and_no_answer_is_wrong() {
 #[ignore = "minutes: see tests/nightly.sh"]
 fn every_call_fails_once_in_every_way_and_no_answer_is_wrong() {
     for pools in ["1", "0"] {
-        let (runs, well) = sweep(1, &WAYS, pools);
+        let (runs, well) = sweep(1, pools);
         println!("{runs} faults planted with pools {pools}, {well} sessions went well all the same");
         assert!(0 < well && well < runs / 2, "{well} of {runs}");
     }
