@@ -33,6 +33,7 @@ constexpr unsigned int EACH = TILE / THREADS;
 using Counts = uint4;
 
 constexpr unsigned int COUNT = 0x3ff;
+static_assert(EACH == 4, "four words are loaded and stored at once");
 static_assert(TILE <= COUNT && TILE * 63 < 1 << 16, "the counters overflow");
 
 __device__ __forceinline__ Counts plus(Counts a, Counts b) {
@@ -43,8 +44,8 @@ __device__ __forceinline__ Counts minus(Counts a, Counts b) {
     return make_uint4(a.x - b.x, a.y - b.y, a.z - b.z, a.w - b.w);
 }
 
-// What one touch counts, without what it asks of CPU and memory.
-__device__ __forceinline__ Counts counts_of(uint4 touch, uint2 node) {
+// What one touch counts; `refused` is the last word.
+__device__ __forceinline__ Counts counts_of(uint4 touch, uint2 node, unsigned int refused) {
     const unsigned int before = node.y;
     const unsigned int after = before + touch.w;
     // All as bit 5: an anchor and negative slack, or an overflow.
@@ -63,7 +64,7 @@ __device__ __forceinline__ Counts counts_of(uint4 touch, uint2 node) {
     counts.x = (after >> 12 & 0x3f) + ((partial + 1 - was_partial) << 16);
     counts.y = left >> 5 | entered << 5 | (was_held + 1 - held) << 20;
     counts.z = outside >> 5 | (held & ~was_held) << 10 | (busy ? 1u << 20 : 0u);
-    counts.w = 0;
+    counts.w = refused;
     return counts;
 }
 
@@ -126,7 +127,9 @@ __device__ __forceinline__ unsigned int warp_scan(unsigned int word) {
     const unsigned int lane = threadIdx.x % WARP;
     for (unsigned int distance = 1; distance < WARP; distance *= 2) {
         const unsigned int other = __shfl_up_sync(ALL_LANES, word, distance);
-        word += lane >= distance ? other : 0;
+        if (lane >= distance) {
+            word += other;
+        }
     }
     return word;
 }
@@ -161,7 +164,9 @@ struct Prefixes {
 // rows          out: a row for each candidate of the chunk
 // parts         scratch: a row a tile
 // carried       scratch: a word a tile, the candidate (counted in the chunk) that `parts` is about, or NONE
-extern "C" __global__ void __launch_bounds__(THREADS) score_candidates(
+//
+// At least 8 blocks a multiprocessor: said so that the assembler takes enough registers to have all loads in flight.
+extern "C" __global__ void __launch_bounds__(THREADS, 8) score_candidates(
     const NodeBits* __restrict__ bits, const NodeAmounts* __restrict__ amounts, const Touch* __restrict__ touches,
     const unsigned int* __restrict__ offsets, const unsigned int* __restrict__ given, const Need* __restrict__ needs,
     unsigned int first_touch, unsigned int n_touches, unsigned int n_candidates, ScoreRow* __restrict__ rows,
@@ -176,11 +181,14 @@ extern "C" __global__ void __launch_bounds__(THREADS) score_candidates(
     const unsigned int n = min(TILE, n_touches - start);
     const unsigned int of_this_warp = warp * (WARP * EACH);
 
-    // All loads of touches are on their way before the first is waited for, and while the first warp searches.
-    uint4 touch[EACH];
-    for (unsigned int i = 0; i < EACH; ++i) {
-        const unsigned int at = of_this_warp + i * WARP + lane;
-        touch[i] = at < n ? words(touches + start + at) : make_uint4(0, 0, 0, 0);
+    // All loads of a kind are on their way before the first is waited for, the touches also while the first warp searches.
+    // A thread beyond the last touch does that one again: nobody asks for the sums there, and there is no branch.
+    uint4 touch[EACH] = {};
+    uint2 node[EACH] = {};
+    if (n > 0) {
+        for (unsigned int i = 0; i < EACH; ++i) {
+            touch[i] = words(touches + start + min(of_this_warp + i * WARP + lane, n - 1));
+        }
     }
     if (warp == 0) {
         const unsigned int first = first_not_below(offsets, n_candidates, first_touch, start);
@@ -188,19 +196,25 @@ extern "C" __global__ void __launch_bounds__(THREADS) score_candidates(
             first_shared = first;
         }
     }
-    uint2 node[EACH];
-    for (unsigned int i = 0; i < EACH; ++i) {
-        const unsigned int at = of_this_warp + i * WARP + lane;
-        node[i] = at < n ? words(bits + touch[i].x) : make_uint2(0, 0);
+    if (n > 0) {
+        for (unsigned int i = 0; i < EACH; ++i) {
+            node[i] = words(bits + touch[i].x);
+        }
+    }
+    // Few touches ask for CPU or memory, so that mostly the whole warp passes by.
+    unsigned int refused[EACH] = {};
+    if (__any_sync(ALL_LANES, (touch[0].y | touch[1].y | touch[2].y | touch[3].y) != 0)) {
+        for (unsigned int i = 0; i < EACH; ++i) {
+            if (touch[i].y != 0) {
+                const int2 free = words(amounts + touch[i].x);
+                const int2 need = words(needs + touch[i].y);
+                refused[i] = (need.x > free.x ? 1u : 0u) | (need.y > free.y ? 1u << 10 : 0u);
+            }
+        }
     }
     for (unsigned int i = 0; i < EACH; ++i) {
         const unsigned int at = of_this_warp + i * WARP + lane;
-        Counts counts = counts_of(touch[i], node[i]);
-        if (touch[i].y != 0) {
-            const int2 free = words(amounts + touch[i].x);
-            const int2 need = words(needs + touch[i].y);
-            counts.w = (need.x > free.x ? 1u : 0u) | (need.y > free.y ? 1u << 10 : 0u);
-        }
+        const Counts counts = counts_of(touch[i], node[i], refused[i]);
         prefixes.words[0][at] = counts.x;
         prefixes.words[1][at] = counts.y;
         prefixes.words[2][at] = counts.z;
@@ -224,8 +238,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) score_candidates(
     }
     __syncthreads();
     Counts warps_before = make_uint4(0, 0, 0, 0);
-    for (unsigned int other = 0; other < warp; ++other) {
-        warps_before = plus(warps_before, of_warp[other]);
+    for (unsigned int other = 0; other < WARPS - 1; ++other) {
+        if (other < warp) {
+            warps_before = plus(warps_before, of_warp[other]);
+        }
     }
     const unsigned int bases[4] = {warps_before.x, warps_before.y, warps_before.z, warps_before.w};
     for (unsigned int word = 0; word < 4; ++word) {

@@ -342,7 +342,8 @@ fn check_all(runner: &Path, order: Order) -> Verdict {
     let query = inputs::query(&cluster, 700, 20, &mut numbers);
     check_ranks(runner, order, &nodes, &query, 20)?;
     check_census(runner, order, &nodes, 2)?;
-    check_edits(runner, order, &nodes, &[inputs::node(7, 3, &mut numbers)])
+    let edits: Vec<NodeEdit> = (0..40).map(|node| inputs::node(node, 3, &mut numbers)).collect();
+    check_edits(runner, order, &nodes, &edits)
 }
 
 /// What the checks above would say of kernels with this fault, in either order.
