@@ -47,8 +47,8 @@ impl Cuda {
     /// Opens the device and loads the kernels.
     ///
     /// # Errors
-    /// `Absent`, with the reason: no driver library, one without the functions that are called, no device, a driver that
-    /// does not understand the kernels, a device that is too old, or one that does not open.
+    /// `Absent`, with the reason: no driver library, one without the functions that are called, no device, a driver
+    /// that does not understand the kernels, a device that is too old, or one that does not open.
     pub fn open() -> Result<Self, EvalError> {
         let open = || {
             let context = Driver::find()?.open()?;

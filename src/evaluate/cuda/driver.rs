@@ -73,7 +73,7 @@ pub(super) struct Found {
 impl Driver {
     /// Looks for the library, for what is called of it, and for devices.
     pub(super) fn find() -> Result<Self, String> {
-        // SAFETY: opens the library by its name and closes it again; what it does at that is up to the installed driver.
+        // SAFETY: opens the library by its name and closes it again; what it does at that is the driver's business.
         if !unsafe { sys::is_culib_present() } {
             return Err("there is no CUDA driver library".into());
         }

@@ -1,4 +1,4 @@
-//! One of two lanes that the chunks of a batch take in turn: while one lane's chunk is scored, the other's comes or goes.
+//! One of two lanes that the chunks of a batch take in turn: while a chunk is scored on one, the other's comes or goes.
 
 use std::sync::Arc;
 
