@@ -6,6 +6,7 @@
 //   STANDIN_DRIVER=12080   what cuDriverGetVersion says; newer PTX than it knows is refused
 //   STANDIN_POOLS=0        no memory pools, hence no allocation in stream order
 //   STANDIN_ORDER=eager    run all work when it is put; otherwise only when something waits for it
+//   STANDIN_THREADS=reverse  run the threads of a kernel in descending order
 //   STANDIN_RACES=0        do not look for races between streams
 //   STANDIN_COUNT=1        tell at the end how often each entry point was called
 //   STANDIN_FAIL=rules     what:n:code[:late|:sticky|:lost], separated by `;`: the nth call of that kind returns the
@@ -89,7 +90,7 @@ int enter(const char* function, const char* kind, Need need) {
         uint64_t number = ++world.counts[what];
         for (const Fault& fault : world.faults) {
             if (fault.what != what || fault.number != number) continue;
-            if (getenv("STANDIN_COUNT")) fprintf(stderr, "stand-in: planted in %s\n", function);
+            if (getenv("STANDIN_COUNT")) fprintf(stderr, "stand-in: fails %s\n", function);
             if (fault.how == "late") {
                 world.late = fault.code;
                 continue;
@@ -119,11 +120,11 @@ __attribute__((destructor)) static void report() {
             const char* kind = buffer->pinned ? "pinned" : "device";
             if (!buffer->freed) complain("leak: %s buffer #%d of %zu bytes", kind, buffer->number, buffer->bytes);
         }
-        size_t others = world.streams.size() + world.events.size() + world.modules.size();
-        for (int retained : world.retained) others += retained;
-        if (others) {
-            complain("leak: %zu streams, %zu events, %zu modules or contexts", world.streams.size(),
-                     world.events.size(), others - world.streams.size() - world.events.size());
+        size_t streams = world.streams.size(), events = world.events.size(), modules = world.modules.size();
+        if (streams + events + modules) complain("leak: %zu streams, %zu events, %zu modules", streams, events, modules);
+        // cudarc keeps a context that it could not look at after opening it, so that a planted fault may cost one.
+        for (int retained : world.retained) {
+            if (retained && world.faults.empty()) complain("leak: a context");
         }
     }
     if (getenv("STANDIN_COUNT")) {

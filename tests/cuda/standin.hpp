@@ -24,6 +24,10 @@
 #include <utility>
 #include <vector>
 
+namespace shim {
+struct Entry;
+}
+
 namespace standin {
 
 using Address = uint64_t;
@@ -46,12 +50,12 @@ struct Stream;
 using Clock = std::map<const Stream*, uint64_t>;
 
 struct Buffer {
-    int number, device;
-    Address at;
-    size_t bytes;
-    char* pages;  // what is mapped: a guard page, the buffer and its slack, a guard page
-    size_t mapped;
-    bool pinned;
+    int number = 0, device = 0;
+    Address at = 0;
+    size_t bytes = 0;
+    char* pages = nullptr;  // what is mapped: a guard page, the buffer and its slack, a guard page
+    size_t mapped = 0;
+    bool pinned = false;
     bool freed = false;  // by the program
     bool gone = false;   // and unmapped: the free has been reached on its stream
     int queued = 0;      // operations that use it and have not run
@@ -87,12 +91,7 @@ struct Event {
     std::shared_ptr<double> milliseconds;
 };
 
-// What a kernel takes: from its C++ signature, and from the PTX.
-struct Parameter {
-    unsigned size;
-    bool pointer, written;
-};
-
+// What the PTX says of an entry point.
 struct Entry {
     std::vector<unsigned> sizes;
     unsigned max_threads = 1024, shared_bytes = 0;
@@ -105,7 +104,7 @@ struct Module {
 
 struct Function {
     Module* module;
-    std::string name;
+    const shim::Entry* kernel;
     Entry entry;
 };
 

@@ -1,7 +1,7 @@
 // Test double of the CUDA driver: modules and launches. See standin.hpp.
 #include "standin.hpp"
 
-#include "kernel.hpp"
+#include "shim.h"
 
 #include <algorithm>
 #include <csignal>
@@ -67,18 +67,18 @@ int load_module(Module** out, const char* text) {
 int find_function(Function** out, Module* module, const char* name) {
     auto entry = module->entries.find(name);
     if (entry == module->entries.end()) return NOT_FOUND;
-    const HostKernel* kernel = host_kernel(name);
+    const shim::Entry* kernel = shim::find(name);
     if (!kernel) {
         complain("kernel %s has no host build", name);
         return NOT_FOUND;
     }
     std::vector<unsigned> sizes;
-    for (const Parameter& parameter : kernel->parameters) sizes.push_back(parameter.size);
+    for (const shim::Parameter& parameter : kernel->parameters) sizes.push_back(parameter.size);
     if (sizes != entry->second.sizes) {
         complain("kernel %s takes other parameters in the PTX than in the source", name);
         return INVALID_IMAGE;
     }
-    *out = new Function{module, name, entry->second};
+    *out = new Function{module, kernel, entry->second};
     return SUCCESS;
 }
 
@@ -104,17 +104,21 @@ static void run_kernel(const Function* function, const unsigned (&grid)[3], cons
     catching.sa_sigaction = on_fault;
     catching.sa_flags = SA_SIGINFO | SA_ONSTACK;
     sigaction(SIGSEGV, &catching, &before);
-    running = function->name.c_str();
-    bool ran = run_on_host(running, grid, block, arguments.data());
+    running = function->kernel->name;
+    const shim::Order order = setting("STANDIN_THREADS", "forward") == "reverse" ? shim::Order::REVERSE : shim::Order::FORWARD;
+    std::string fault = shim::launch(*function->kernel, {grid[0], grid[1], grid[2]}, {block[0], block[1], block[2]}, arguments.data(), order);
     running = nullptr;
     sigaction(SIGSEGV, &before, nullptr);
-    if (!ran) world.broken = LAUNCH_FAILED;
-    for (Buffer* buffer : uses) check_slack(buffer, function->name);
+    if (!fault.empty()) {
+        complain("%s: %s", function->kernel->name, fault.c_str());
+        world.broken = LAUNCH_FAILED;
+    }
+    for (Buffer* buffer : uses) check_slack(buffer, function->kernel->name);
 }
 
 int launch(Function* function, const unsigned (&grid)[3], const unsigned (&block)[3], unsigned shared_bytes,
            Stream* stream, void** arguments) {
-    const char* name = function->name.c_str();
+    const char* name = function->kernel->name;
     if (!world.modules.count(function->module)) {
         complain("%s is launched after its module was unloaded", name);
         return INVALID_HANDLE;
@@ -134,12 +138,12 @@ int launch(Function* function, const unsigned (&grid)[3], const unsigned (&block
         complain("%s: %u + %u bytes of shared memory", name, shared_bytes, function->entry.shared_bytes);
         return INVALID_VALUE;
     }
-    const HostKernel* kernel = host_kernel(function->name);
+    const std::vector<shim::Parameter>& parameters = function->kernel->parameters;
     std::vector<uint64_t> values;
     std::vector<std::pair<Buffer*, bool>> accesses;
     std::vector<Buffer*> uses;
-    for (size_t at = 0; at < kernel->parameters.size(); at++) {
-        const Parameter& parameter = kernel->parameters[at];
+    for (size_t at = 0; at < parameters.size(); at++) {
+        const shim::Parameter& parameter = parameters[at];
         uint64_t value = 0;
         memcpy(&value, arguments[at], parameter.size);
         values.push_back(value);

@@ -26,7 +26,14 @@ int new_buffer(Address* out, size_t bytes, bool pinned) {
     memset(at, POISON, bytes);
     memset(at + bytes, SLACK, aligned - bytes);
     if (!pinned) world.used[current] += bytes;
-    Buffer* buffer = new Buffer{++world.numbers, current, (Address)at, bytes, first, mapped, pinned};
+    Buffer* buffer = new Buffer;
+    buffer->number = ++world.numbers;
+    buffer->device = current;
+    buffer->at = (Address)at;
+    buffer->bytes = bytes;
+    buffer->pages = first;
+    buffer->mapped = mapped;
+    buffer->pinned = pinned;
     world.buffers[buffer->at] = buffer;
     *out = buffer->at;
     return SUCCESS;

@@ -29,9 +29,46 @@ pub(crate) fn runner(fault: Option<Fault>) -> PathBuf {
     link("runner", &objects, &[])
 }
 
+/// The folder of a `libcuda.so` that is a test double of the driver: see tests/cuda/standin.hpp.
+pub(crate) fn stand_in() -> PathBuf {
+    // The program looks for the library, closes it and opens it again; it keeps what it knows.
+    library("stand-in", &stand_in_objects(), &["-Wl,-z,nodelete", "-pthread"])
+}
+
+/// A program that uses the double wrongly: see tests/cuda/standin_misuse.cpp.
+pub(crate) fn misuse() -> PathBuf {
+    let mut objects = stand_in_objects();
+    objects.push(compile("standin_misuse", &read("tests/cuda/standin_misuse.cpp")));
+    link("misuse", &objects, &["-pthread"])
+}
+
+fn stand_in_objects() -> Vec<PathBuf> {
+    let parts = ["standin", "standin_queue", "standin_memory", "standin_kernel", "standin_api"];
+    let parts = parts.map(|part| compile(part, &read(&format!("tests/cuda/{part}.cpp"))));
+    objects(None).into_iter().chain(parts).collect()
+}
+
+/// The folder of a `libcuda.so` without any function.
+pub(crate) fn empty_library() -> PathBuf {
+    library("empty", &[compile("nothing", "")], &[])
+}
+
+/// A folder with these objects as `libcuda.so`.
+fn library(name: &str, objects: &[PathBuf], more: &[&str]) -> PathBuf {
+    let library = link(&format!("{name}.so"), objects, &[&["-shared"], more].concat());
+    let folder = library.with_extension("found");
+    let link = folder.join("libcuda.so");
+    if !link.exists() {
+        std::fs::create_dir_all(&folder).unwrap();
+        // Another test may have made it in the meantime.
+        let _ = std::os::unix::fs::symlink(&library, &link);
+    }
+    folder
+}
+
 /// Compiles C++ text that may include what lies in tests/cuda and kernels, unless that has been done before.
 pub(crate) fn compile(name: &str, text: &str) -> PathBuf {
-    let headers = ["tests/cuda/shim.h", "kernels/abi.cuh"].map(read);
+    let headers = ["tests/cuda/shim.h", "tests/cuda/standin.hpp", "kernels/abi.cuh"].map(read);
     built(&format!("{name}.o"), &(text, headers), |out| {
         let source = out.with_extension("cpp");
         std::fs::write(&source, text).unwrap();

@@ -7,6 +7,8 @@ mod cuda_build;
 #[cfg(target_os = "linux")]
 mod cuda_device;
 #[cfg(target_os = "linux")]
+mod cuda_driver;
+#[cfg(target_os = "linux")]
 mod cuda_inputs;
 #[cfg(target_os = "linux")]
 mod cuda_kernels;

@@ -36,7 +36,7 @@ impl Chunk {
         batch.jobs()[self.jobs.start..=self.jobs.end].iter().map(move |&offset| offset.clamp(first, end))
     }
 
-    /// Enters the best candidates that were found in it. Those of the chunks before are entered, and all rows up to here.
+    /// Enters the best candidates that were found in it. Those of the chunks before are there, and all rows up to here.
     pub(super) fn enter_best(&self, batch: &Batch, found: &[u32], out: &mut Scores) {
         let before = self.goes_on.then(|| out.best[self.jobs.start]);
         out.best[self.jobs.clone()].copy_from_slice(found);

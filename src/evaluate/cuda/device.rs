@@ -18,7 +18,7 @@ use crate::evaluate::measure::Speed;
 use crate::evaluate::node_rows::NodeRows;
 use crate::evaluate::query::{DemandClass, NodeQuery};
 
-/// Bytes of a chunk at the most: a fraction of a millisecond on the bus, against which what every chunk costs is little.
+/// Bytes of a chunk at the most: a fraction of a millisecond on the bus, beside which what a chunk costs is little.
 const MOST: usize = 8 << 20;
 /// And at the least, however small the memory.
 const LEAST: usize = 64 << 10;
@@ -27,8 +27,8 @@ const PART: usize = 16;
 /// Chunks that the scratch of `rank_nodes` may take.
 const RANK_CHUNKS: usize = 8;
 
-/// An open device. Everything on it is put on one of two streams, in an order that needs one wait: the second lane's for
-/// the edits, which are put on the first one.
+/// An open device. Everything is put on one of two streams, in an order that needs one wait: the second lane's for the
+/// edits, which are put on the first one.
 #[derive(Debug)]
 pub(super) struct Device {
     lanes: [Lane; 2],
@@ -71,7 +71,8 @@ impl Device {
         self.context.check_err()
     }
 
-    /// Waits for all work, and gives back all memory but that of the resident rows. Chunks are half as large from here on.
+    /// Waits for all work, and gives back all memory but that of the resident rows. From here on chunks are half as
+    /// large.
     pub(super) fn shrink(&mut self) -> Result<(), DriverError> {
         self.context.synchronize()?;
         self.lanes.iter_mut().for_each(Lane::free);

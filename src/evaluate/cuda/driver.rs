@@ -13,10 +13,9 @@ use crate::evaluate::kernels::Kernel;
 
 /// The functions of the driver library that are called. The library looks each up at its first use, and panics if it
 /// is not there; so all are asked for before any is called.
-pub const DRIVER_FUNCTIONS: [&str; 39] = [
+pub const DRIVER_FUNCTIONS: [&str; 37] = [
     "cuInit",
     "cuDriverGetVersion",
-    "cuGetErrorName",
     "cuGetErrorString",
     "cuDeviceGetCount",
     "cuDeviceGet",
@@ -35,7 +34,6 @@ pub const DRIVER_FUNCTIONS: [&str; 39] = [
     "cuEventCreate",
     "cuEventDestroy_v2",
     "cuEventRecord",
-    "cuEventQuery",
     "cuEventSynchronize",
     "cuEventElapsedTime",
     "cuMemGetInfo_v2",
@@ -88,7 +86,7 @@ pub(super) fn is_there() -> bool {
 impl Driver {
     /// Looks for the library, for what is called of it, and for devices.
     pub(super) fn find() -> Result<Self, String> {
-        // SAFETY: opens the library by its name and closes it again; what it does at that is up to the installed driver.
+        // SAFETY: opens the library by its name and closes it again; what it does at that is the driver's business.
         if !unsafe { sys::is_culib_present() } {
             return Err("there is no CUDA driver library".into());
         }

@@ -161,9 +161,9 @@ impl Entry {
         let (x, y) = (grid.0 as u32, grid.1 as u32);
         let config = LaunchConfig { grid_dim: (x, y, 1), block_dim: (self.threads, 1, 1), shared_mem_bytes: 0 };
         // SAFETY: number and sizes of the arguments are those of the PTX, as was looked at above; their order and types
-        // are those of the source, which the functions of `Kernels` follow line by line. The rows are of buffers of this
-        // stream, or resident, with the lengths that are passed or documented; they are freed in the order of the stream
-        // or after a wait. What is read was written before on this stream, or was waited for.
+        // are those of the source, which the functions of `Kernels` follow line by line. The rows are of buffers of
+        // this stream, or resident, with the lengths that are passed or documented; they are freed in the order of the
+        // stream or after a wait. What is read was written before on this stream, or was waited for.
         unsafe { launch.launch(config) }.map(drop)
     }
 }

@@ -1,4 +1,4 @@
-//! One of two lanes that the chunks of a batch take in turn: while one lane's chunk is scored, the other's comes or goes.
+//! One of two lanes that the chunks of a batch take in turn: while a chunk is scored on one, the other's comes or goes.
 
 use std::sync::Arc;
 
@@ -36,8 +36,9 @@ impl Lane {
         Ok(Self { stream, up, down, input, output, scratch, under_way: None, has_needs: false })
     }
 
-    /// Gives all memory back. The stream has been waited for.
+    /// Gives all memory back, and forgets what was under way. The stream has been waited for.
     pub(super) fn free(&mut self) {
+        (self.under_way, self.has_needs) = (None, false);
         self.up.free();
         self.down.free();
         self.input.free();

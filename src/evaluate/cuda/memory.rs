@@ -1,8 +1,8 @@
 //! Memory of the device, and the pinned host memory that it is filled from.
 //!
-//! The automatic waits of the library are switched off, since they cost several calls for every argument of a launch and
-//! hide their errors. What takes their place is little: a buffer is used on the stream that it was allocated on, but for
-//! the resident rows, which `Device` orders by events; and host memory is touched again only after a wait.
+//! The automatic waits of the library are switched off: they cost several calls for every argument of a launch, and hide
+//! their errors. What takes their place is little: a buffer is used on the stream that it was allocated on, but for the
+//! resident rows, which `Device` orders by events; and host memory is touched again only after a wait.
 #![expect(unsafe_code, reason = "memory is not cleared before it is written")]
 
 use std::marker::PhantomData;
@@ -109,10 +109,7 @@ impl DeviceBuffer {
 
     /// Makes room for so many bytes. What the host put on other streams must not use it any more.
     pub(super) fn reserve(&mut self, bytes: usize) -> Result<(), DriverError> {
-        let words = bytes.div_ceil(WORD);
-        if self.len() >= words {
-            return Ok(());
-        }
+        let Some(words) = grown(self.len(), bytes) else { return Ok(()) };
         // The old one first: there may not be room for both.
         self.free();
         // SAFETY: every pattern of bits is a word, and a kernel or a download reads only what was written before.
@@ -147,7 +144,7 @@ impl DeviceBuffer {
         self.upload(section.words().start, bytemuck::cast_slice(rows))
     }
 
-    /// Copies its first words to pinned memory, in the order of its stream. They are there when that has been waited for.
+    /// Copies its first words to pinned memory, in the order of its stream. They are there once that was waited for.
     pub(super) fn download(&self, words: &mut [u32]) -> Result<(), DriverError> {
         if words.is_empty() {
             return Ok(());
@@ -200,10 +197,7 @@ impl Pinned {
 
     /// Makes room for so many bytes. Nothing may be copying it.
     pub(super) fn reserve(&mut self, bytes: usize) -> Result<(), DriverError> {
-        let words = bytes.div_ceil(WORD);
-        if self.words.as_ref().map_or(0, PinnedHostSlice::len) >= words {
-            return Ok(());
-        }
+        let Some(words) = grown(self.words.as_ref().map_or(0, PinnedHostSlice::len), bytes) else { return Ok(()) };
         self.free();
         // SAFETY: every pattern of bits is a word, and only what was written before is read: by an upload after it was
         // staged, by the host after a download.
@@ -220,6 +214,13 @@ impl Pinned {
     pub(super) fn words(&mut self) -> Result<&mut [u32], DriverError> {
         self.words.as_mut().map_or(Ok(&mut []), PinnedHostSlice::as_mut_slice)
     }
+}
+
+/// How many words are to hold so many bytes, if the words that are there do not: half as many again at least, so that
+/// batches that become larger one by one do not each pay for new memory.
+fn grown(words: usize, bytes: usize) -> Option<usize> {
+    let wanted = bytes.div_ceil(WORD);
+    (wanted > words).then(|| wanted.max(words + words / 2))
 }
 
 /// Writes rows to their section of the host's words.
@@ -251,6 +252,12 @@ mod tests {
         let (a, b, c) = (layout.section::<Touch>(17), layout.section::<u32>(0), layout.section::<ScoreRow>(3));
         assert_eq!((a.words(), b.words(), c.words()), (0..68, 128..128, 128..152));
         assert_eq!(layout.bytes, 768);
+    }
+
+    #[test]
+    fn memory_grows_by_half_at_least() {
+        assert_eq!([grown(0, 0), grown(0, 5), grown(2, 8)], [None, Some(2), None]);
+        assert_eq!([grown(100, 401), grown(100, 1000)], [Some(150), Some(250)]);
     }
 
     #[test]
