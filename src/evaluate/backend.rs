@@ -211,10 +211,8 @@ mod tests {
     fn absence_is_a_value() {
         assert_eq!(open(Choice::Auto, 1).unwrap().name(), "cpu");
         assert_eq!(open(Choice::Cpu, 2).unwrap().name(), "cpu");
-        for choice in [Choice::Wgpu, Choice::Cuda] {
-            let Err(error) = open(choice, 1) else { panic!("{} is there", choice.name()) };
-            assert!(error.to_string().contains("this version has no"), "{error}");
-        }
+        let Err(error) = open(Choice::Cuda, 1) else { panic!("cuda is there") };
+        assert!(error.to_string().contains("this version has no"), "{error}");
         assert_eq!(devices().iter().filter(|device| device.usable).count(), 1);
     }
 }
