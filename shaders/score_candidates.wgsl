@@ -38,8 +38,10 @@ struct Head {
 @group(0) @binding(8) var<storage, read_write> heads: array<Head>;
 @group(0) @binding(9) var<storage, read> carry: array<ScoreRow>;
 
-const THREADS: u32 = 256u;
-const TILE: u32 = 2u * THREADS;
+const THREADS: u32 = 128u;
+// Touches a thread.
+const EACH: u32 = 4u;
+const TILE: u32 = EACH * THREADS;
 
 // Threads whose sums one thread adds up.
 const RUN: u32 = 16u;
@@ -62,10 +64,11 @@ const REASON_GPU_BUSY: u32 = 11u;
 const REASON_NO_CPU: u32 = 12u;
 const REASON_NO_MEMORY: u32 = 13u;
 
-var<workgroup> of_threads: array<Sums, THREADS>;
-var<workgroup> of_runs: array<Sums, RUN>;
-// The sums of the touches of the tile up to and with each.
+// The sums of the touches of each thread up to and with each.
 var<workgroup> up_to: array<Sums, TILE>;
+// The sums of the touches of each thread; then, of those of all threads before.
+var<workgroup> of_threads: array<Sums, THREADS>;
+var<workgroup> of_runs: array<Sums, THREADS / RUN>;
 // The first candidate that begins in the tile, and the first behind.
 var<workgroup> begins: array<u32, 2>;
 
@@ -164,7 +167,7 @@ fn sums_of_first(n: u32) -> Sums {
     if n == 0u {
         return Sums();
     }
-    return up_to[n - 1u];
+    return up_to[n - 1u] + of_threads[(n - 1u) / EACH];
 }
 
 fn score_tile(tile: u32, thread: u32) {
@@ -179,16 +182,14 @@ fn score_tile(tile: u32, thread: u32) {
             begins[1] = first_from(params.first + end);
         }
     }
-    let at = start + 2u * thread;
-    var one = Sums();
-    if at < end {
-        one = contribution(touches[at]);
+    var own = Sums();
+    for (var i = thread * EACH; i < (thread + 1u) * EACH; i++) {
+        if start + i < end {
+            own += contribution(touches[start + i]);
+        }
+        up_to[i] = own;
     }
-    var both = one;
-    if at + 1u < end {
-        both += contribution(touches[at + 1u]);
-    }
-    of_threads[thread] = both;
+    of_threads[thread] = own;
     workgroupBarrier();
     if thread < THREADS / RUN {
         var sum = Sums();
@@ -204,8 +205,7 @@ fn score_tile(tile: u32, thread: u32) {
     for (var i = 0u; i < thread / RUN; i++) {
         before += of_runs[i];
     }
-    up_to[2u * thread] = before + one;
-    up_to[2u * thread + 1u] = before + both;
+    of_threads[thread] = before;
     workgroupBarrier();
     for (var candidate = begins[0] + thread; candidate < begins[1]; candidate += THREADS) {
         let begin = offsets[candidate] - params.first - start;
