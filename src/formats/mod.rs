@@ -21,7 +21,7 @@ pub use alibaba::{read_alibaba_2026, read_alibaba_2026_from};
 pub use candidates::{CandidateSpec, MoveSpec, SeatSpec, read_candidates, read_candidates_from};
 pub use error::{FormatError, Note};
 pub use origin::{cluster_source, queue_source};
-pub use output::{AtomicFile, remove_unfinished, write_file};
+pub use output::{AtomicFile, discard_unfinished, write_file};
 pub use philly::{read_philly, read_philly_from};
 pub use queue::{read_queue, read_queue_from, write_queue};
 pub use snapshot::{Snapshot, read_cluster, read_cluster_from};
