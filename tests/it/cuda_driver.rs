@@ -199,7 +199,7 @@ fn sweep(step: usize, pools: &str) -> (usize, usize) {
             // Not 101, which is a panic or a wrong answer; not 86, a complaint; no signal, and none of ours for a hang.
             assert_eq!(output.status.code(), Some(0), "{fault}: {said}\n{noted}");
             let ended_well = said.contains("all is well");
-            let told = ["device error", "out of memory", "is not available"].iter().any(|words| said.contains(words));
+            let told = ["device error", "out of memory", "cannot be used"].iter().any(|words| said.contains(words));
             assert!(ended_well != told, "{fault}: {said}");
             well.fetch_add(usize::from(ended_well), Ordering::Relaxed);
         }
@@ -255,10 +255,10 @@ fn the_program_verifies_in_every_order() {
         &[("STANDIN_ORDER", "eager"), ("STANDIN_THREADS", "reverse"), ("STANDIN_DEVICES", "2")],
     ];
     for settings in settings {
-        let output = program(&stand_in(), settings, "verify --backend cuda --rounds 1 --format json");
+        let output = program(&stand_in(), settings, "verify --backend cuda --quick --format json");
         assert_eq!(output.status.code(), Some(0), "{settings:?}: {}{}", text(&output.stdout), text(&output.stderr));
         let lines = text(&output.stdout);
-        assert_eq!(lines.lines().filter(|line| line.contains("\"ok\":true")).count(), 6, "{settings:?}: {lines}");
+        assert_eq!(lines.lines().filter(|line| line.contains("\"ok\":true")).count(), 10, "{settings:?}: {lines}");
     }
 }
 
@@ -276,9 +276,8 @@ fn scores_are_those_of_the_processor() {
 fn what_is_missing_is_said_in_words() {
     let empty = empty_library();
     let double = stand_in();
-    let cases: [(&Path, Settings, &str); 7] = [
+    let cases: [(&Path, Settings, &str); 6] = [
         (&empty, &[], "the CUDA driver library has no cuInit"),
-        (&double, &[("STANDIN_DEVICES", "0")], "there is no CUDA device"),
         (
             &double,
             &[("STANDIN_DRIVER", "11080")],
@@ -289,11 +288,14 @@ fn what_is_missing_is_said_in_words() {
         (&double, &[("STANDIN_FAIL", "cuDevicePrimaryCtxRetain:1:46")], "does not open"),
         (&double, &[("STANDIN_FAIL", "cuModuleLoadData:3:222")], "does not load"),
     ];
+    let none = program(&double, &[("STANDIN_DEVICES", "0")], "verify --backend cuda --quick");
+    assert_eq!(none.status.code(), Some(1));
+    assert!(text(&none.stderr).contains("backend cuda is not available: there is no CUDA device"));
     for (folder, settings, why) in cases {
-        let output = program(folder, settings, "verify --backend cuda --rounds 1");
+        let output = program(folder, settings, "verify --backend cuda --quick");
         let said = text(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{why}: {said}");
-        assert!(said.contains("backend cuda is not available: ") && said.contains(why), "{said}");
+        assert!(said.contains("backend cuda cannot be used: ") && said.contains(why), "{said}");
         assert!(output.stdout.is_empty());
     }
 }
@@ -301,7 +303,7 @@ fn what_is_missing_is_said_in_words() {
 #[test]
 fn failures_in_the_middle_of_a_run_end_it_with_a_reason() {
     for fault in ["launch:40:719", "launch:40:719:late", "copy:50:999:lost", "wait:60:700:sticky", "any:900:702:late"] {
-        let output = program(&stand_in(), &[("STANDIN_FAIL", fault)], "verify --backend cuda --rounds 1");
+        let output = program(&stand_in(), &[("STANDIN_FAIL", fault)], "verify --backend cuda --quick");
         let said = text(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{fault}: {said}");
         assert!(said.contains("device error: ") && said.contains("(CUDA_ERROR_"), "{fault}: {said}");
@@ -311,17 +313,19 @@ fn failures_in_the_middle_of_a_run_end_it_with_a_reason() {
 #[test]
 fn devices_are_listed_with_what_they_are() {
     let list = |settings: Settings| {
-        let output = program(&stand_in(), settings, "devices --format table");
+        let output = program(&stand_in(), settings, "devices --format json");
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-        let lines = text(&output.stdout);
-        lines.lines().filter(|line| line.starts_with("cuda")).map(str::to_owned).collect::<Vec<_>>()
+        let said: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let devices = said["devices"].as_array().unwrap().iter().filter(|device| device["backend"] == "cuda");
+        (said["auto"].clone(), devices.cloned().collect::<Vec<_>>())
     };
-    let two = list(&[("STANDIN_DEVICES", "2"), ("STANDIN_MEMORY", "0x200000000")]);
-    assert_eq!(two.len(), 2);
-    let described = "test double 1, 8.0 GiB, compute capability 9.0, driver for CUDA 12.8";
-    assert!(two[1].contains("yes") && two[1].contains(described), "{two:?}");
-    let old = list(&[("STANDIN_CAPABILITY", "61")]);
-    assert!(old[0].contains("no") && old[0].contains("the kernels need 7.5"), "{old:?}");
+    let (auto, two) = list(&[("STANDIN_DEVICES", "2"), ("STANDIN_MEMORY", "0x200000000")]);
+    assert_eq!((auto, two.len()), ("cuda".into(), 2));
+    assert_eq!(two[1]["name"], "test double 1, 8.0 GiB, compute capability 9.0, driver for CUDA 12.8");
+    assert_eq!((&two[0]["usable"], &two[0]["auto"]), (&true.into(), &true.into()));
+    let (auto, old) = list(&[("STANDIN_CAPABILITY", "61")]);
+    assert!(auto != "cuda" && old[0]["usable"] == false, "{old:?}");
+    assert!(old[0]["why"].as_str().unwrap().contains("the kernels need 7.5"), "{old:?}");
 }
 
 /// What never complains proves nothing.
