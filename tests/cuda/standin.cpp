@@ -10,8 +10,8 @@
 //   STANDIN_RACES=0        do not look for races between streams
 //   STANDIN_COUNT=1        tell at the end how often each entry point was called
 //   STANDIN_FAIL=rules     what:n:code[:late|:sticky|:lost], separated by `;`: the nth call of that kind returns the
-//                          code. late: it succeeds, and the next wait returns the code; sticky: so does every later call
-//                          that needs a context; lost: every later call does.
+//                          code. late: it succeeds, and the next wait returns the code; sticky: so does every later
+//                          call that needs a context; lost: every later call does.
 #include "standin.hpp"
 
 #include <cstdarg>
@@ -121,14 +121,18 @@ __attribute__((destructor)) static void report() {
             if (!buffer->freed) complain("leak: %s buffer #%d of %zu bytes", kind, buffer->number, buffer->bytes);
         }
         size_t streams = world.streams.size(), events = world.events.size(), modules = world.modules.size();
-        if (streams + events + modules) complain("leak: %zu streams, %zu events, %zu modules", streams, events, modules);
+        if (streams + events + modules) {
+            complain("leak: %zu streams, %zu events, %zu modules", streams, events, modules);
+        }
         // cudarc keeps a context that it could not look at after opening it, so that a planted fault may cost one.
         for (int retained : world.retained) {
             if (retained && world.faults.empty()) complain("leak: a context");
         }
     }
     if (getenv("STANDIN_COUNT")) {
-        for (auto& [what, n] : world.counts) fprintf(stderr, "stand-in: called %s %llu\n", what.c_str(), (unsigned long long)n);
+        for (auto& [what, n] : world.counts) {
+            fprintf(stderr, "stand-in: called %s %llu\n", what.c_str(), (unsigned long long)n);
+        }
     }
     if (world.complaints) {
         fflush(nullptr);

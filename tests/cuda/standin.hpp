@@ -34,7 +34,8 @@ using Address = uint64_t;
 
 // The codes of CUresult that this library returns. Any other value would be undefined behaviour in a Rust enum.
 #define STANDIN_CODES(code) \
-    code(0, SUCCESS) code(1, INVALID_VALUE) code(2, OUT_OF_MEMORY) code(3, NOT_INITIALIZED) code(46, DEVICE_UNAVAILABLE) \
+    code(0, SUCCESS) code(1, INVALID_VALUE) code(2, OUT_OF_MEMORY) code(3, NOT_INITIALIZED) \
+    code(46, DEVICE_UNAVAILABLE) \
     code(100, NO_DEVICE) code(101, INVALID_DEVICE) code(200, INVALID_IMAGE) code(201, INVALID_CONTEXT) \
     code(214, ECC_UNCORRECTABLE) code(218, INVALID_PTX) code(222, UNSUPPORTED_PTX_VERSION) code(400, INVALID_HANDLE) \
     code(500, NOT_FOUND) code(600, NOT_READY) code(700, ILLEGAL_ADDRESS) code(701, LAUNCH_OUT_OF_RESOURCES) \
@@ -163,7 +164,8 @@ Buffer* buffer_to_free(const char* function, Address at, bool pinned);
 void unmap(Buffer* buffer);
 Buffer* device_range(const char* function, Address at, size_t bytes, const char* role);
 void check_slack(Buffer* buffer, const std::string& who);
-int copy(const char* function, Address to, Address from, size_t bytes, Stream* stream, bool to_device, bool from_device);
+int copy(const char* function, Address to, Address from, size_t bytes, Stream* stream, bool to_device,
+         bool from_device);
 
 // standin_kernel.cpp
 int load_module(Module** out, const char* text);

@@ -356,5 +356,6 @@ ENTRY(cuLaunchKernel, void* function, unsigned grid_x, unsigned grid_y, unsigned
     BEGIN("launch", CONTEXT);
     STREAM(stream, handle);
     if (extra) return NOT_SUPPORTED;
-    return launch((Function*)function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared_bytes, stream, arguments);
+    const unsigned grid[] = {grid_x, grid_y, grid_z}, block[] = {block_x, block_y, block_z};
+    return launch((Function*)function, grid, block, shared_bytes, stream, arguments);
 }

@@ -24,7 +24,8 @@ static int ptx_version_of(int driver) {
 static std::map<std::string, Entry> entries_of(const std::string& ptx) {
     std::map<std::string, Entry> entries;
     for (size_t at = 0; (at = ptx.find(".entry ", at)) != std::string::npos;) {
-        size_t open = ptx.find('(', at), close = ptx.find(')', open), body = ptx.find('{', close), next = ptx.find(".entry ", body);
+        size_t open = ptx.find('(', at), close = ptx.find(')', open), body = ptx.find('{', close);
+        size_t next = std::min(ptx.find(".entry ", body), ptx.size());
         std::string name = ptx.substr(at + 7, open - at - 7);
         name.erase(std::remove_if(name.begin(), name.end(), [](char c) { return isspace(c); }), name.end());
         Entry entry;
@@ -34,7 +35,7 @@ static std::map<std::string, Entry> entries_of(const std::string& ptx) {
             size_t type = ptx.find_first_of("0123456789", word);
             entry.sizes.push_back(bracket < end ? atoi(&ptx[bracket + 1]) : atoi(&ptx[type]) / 8);
         }
-        std::string head = ptx.substr(close, body - close), text = ptx.substr(body, next == std::string::npos ? next : next - body);
+        std::string head = ptx.substr(close, body - close), text = ptx.substr(body, next - body);
         for (const char* limit : {".maxntid", ".reqntid"}) {
             size_t found = head.find(limit);
             unsigned x = 1, y = 1, z = 1;
@@ -105,8 +106,10 @@ static void run_kernel(const Function* function, const unsigned (&grid)[3], cons
     catching.sa_flags = SA_SIGINFO | SA_ONSTACK;
     sigaction(SIGSEGV, &catching, &before);
     running = function->kernel->name;
-    const shim::Order order = setting("STANDIN_THREADS", "forward") == "reverse" ? shim::Order::REVERSE : shim::Order::FORWARD;
-    std::string fault = shim::launch(*function->kernel, {grid[0], grid[1], grid[2]}, {block[0], block[1], block[2]}, arguments.data(), order);
+    bool reverse = setting("STANDIN_THREADS", "forward") == "reverse";
+    dim3 blocks = {grid[0], grid[1], grid[2]}, threads = {block[0], block[1], block[2]};
+    shim::Order order = reverse ? shim::Order::REVERSE : shim::Order::FORWARD;
+    std::string fault = shim::launch(*function->kernel, blocks, threads, arguments.data(), order);
     running = nullptr;
     sigaction(SIGSEGV, &before, nullptr);
     if (!fault.empty()) {

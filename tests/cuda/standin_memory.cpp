@@ -103,7 +103,8 @@ static Buffer* pinned_buffer(Address at) {
     return buffer && buffer->pinned && at < buffer->at + buffer->bytes ? buffer : nullptr;
 }
 
-int copy(const char* function, Address to, Address from, size_t bytes, Stream* stream, bool to_device, bool from_device) {
+int copy(const char* function, Address to, Address from, size_t bytes, Stream* stream, bool to_device,
+         bool from_device) {
     if (!bytes) return SUCCESS;
     Buffer* target = to_device ? device_range(function, to, bytes, "destination") : pinned_buffer(to);
     Buffer* source = from_device ? device_range(function, from, bytes, "source") : pinned_buffer(from);

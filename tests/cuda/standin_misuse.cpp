@@ -1,5 +1,5 @@
-// Uses the test double of the CUDA driver wrongly, in the way that the first argument names, so that a test sees that it
-// complains. The second argument is the PTX of `census`. "right" does the same without a mistake.
+// Uses the test double of the CUDA driver wrongly, in the way that the first argument names, so that a test sees that
+// it complains. The second argument is the PTX of `census`. "right" does the same without a mistake.
 #include <cstdint>
 #include <cstdio>
 #include <cstring>

@@ -62,7 +62,8 @@ void run_until(Stream* stream, uint64_t position) {
         for (Buffer* buffer : operation.uses) {
             buffer->queued--;
             if (buffer->gone) {
-                complain("%s on stream %d ran after buffer #%d was freed", operation.what.c_str(), stream->number, buffer->number);
+                complain("%s on stream %d ran after buffer #%d was freed", operation.what.c_str(), stream->number,
+                         buffer->number);
                 world.broken = ILLEGAL_ADDRESS;
             }
         }

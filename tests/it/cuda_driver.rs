@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use assert_cmd::Command;
 use slotwise::cluster::{NodeId, Request};
-use slotwise::evaluate::abi::{NONE, NodeEdit};
+use slotwise::evaluate::abi::{NONE, NodeAmounts, NodeEdit};
 use slotwise::evaluate::conformance;
 use slotwise::evaluate::cuda::DRIVER_FUNCTIONS;
 use slotwise::evaluate::synthetic::{self, Numbers};
@@ -62,7 +62,7 @@ fn calls(output: &Output) -> BTreeMap<String, u64> {
     counts.map(|(what, n)| (what.to_owned(), n.parse().unwrap())).collect()
 }
 
-// --- A session: everything that a backend is asked for -----------------------------------------------------------------
+// --- A session: everything that a backend is asked for ---------------------------------------------------------------
 
 /// On whatever driver there is: without one, or with one that fails, the session ends with an error in words. What it
 /// does get is right.
@@ -106,8 +106,9 @@ fn ask_everything(backend: &mut Cuda) -> Result<(), EvalError> {
         for _ in 0..3 {
             let edited = (0..nodes as u32).map(NodeId).filter(|_| numbers.below(5) == 0);
             let edit = |node| {
-                let from = NodeEdit::of(&other, node);
-                NodeEdit { bits: from.bits, amounts: from.amounts, ..NodeEdit::of(&cluster, node) }
+                let bits = NodeEdit::of(&other, node).bits;
+                // Too little for some of the needs.
+                NodeEdit { bits, amounts: NodeAmounts { cpu: 8000, memory: 5 }, ..NodeEdit::of(&cluster, node) }
             };
             let edits: Vec<NodeEdit> = edited.map(edit).collect();
             backend.apply(&edits)?;
@@ -131,10 +132,10 @@ fn ask_everything(backend: &mut Cuda) -> Result<(), EvalError> {
         assert!(speed.touches_per_s > 0.0 && speed.of_limit() > 0.0, "{speed:?}");
         let unknown = NodeEdit { node: nodes as u32, ..NodeEdit::default() };
         assert!(matches!(backend.apply(&[unknown]), Err(EvalError::UnknownNode(..))));
-        assert!(matches!(
-            backend.evaluate(&Batch::default(), &mut Scores::default()),
-            Err(EvalError::OtherCluster { .. })
-        ));
+        let other = backend.evaluate(&Batch::default(), &mut Scores::default());
+        assert!(matches!(other, Err(EvalError::OtherCluster { .. })));
+        // These are still on their way when the next nodes come, or the end.
+        backend.apply(&[NodeEdit::of(&cluster, NodeId(0))])?;
     }
     Ok(())
 }
@@ -178,7 +179,7 @@ fn what_is_called_is_what_is_asked_for_before() {
     assert_eq!(called, asked);
 }
 
-// --- Planted faults ----------------------------------------------------------------------------------------------------
+// --- Planted faults --------------------------------------------------------------------------------------------------
 
 /// Ways for a call to fail: out of memory, which passes; a failed launch, after which the context is of no use; a lost
 /// device, which does not even take its memory back; and a failure that a later wait tells of.
@@ -244,7 +245,7 @@ fn a_lack_of_memory_is_got_over_where_smaller_chunks_do() {
     assert!(text(&output.stdout).contains("backend cuda is out of memory"), "{}", text(&output.stdout));
 }
 
-// --- The program -------------------------------------------------------------------------------------------------------
+// --- The program -----------------------------------------------------------------------------------------------------
 
 #[test]
 fn the_program_verifies_in_every_order() {
