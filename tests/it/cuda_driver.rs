@@ -301,6 +301,47 @@ fn what_is_missing_is_said_in_words() {
     }
 }
 
+/// Any call of the driver may fail while a queue is placed: the processor goes on, and every decision is the same.
+#[test]
+fn a_queue_is_placed_alike_whatever_fails() {
+    // Requests of many kinds that ask for CPU: those are ranked on the backend, a window at a time.
+    let mut lines = String::new();
+    for number in 0..300 {
+        let (gpus, cpu) = (1 + number % 8, 1000 * (1 + number % 11));
+        lines += &format!(
+            "{{\"job\": \"q{number}\", \"instances\": 2, \"gpus_per_instance\": {gpus}, \"cpu_milli\": {cpu}}}\n"
+        );
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let queue = folder.path().join("queue.jsonl");
+    std::fs::write(&queue, lines).unwrap();
+    let queue = queue.display();
+    let words = format!("place --cluster synthetic:2000:3 --queue {queue} --policy best-fit --window 32 --backend");
+    let cpu = program(&stand_in(), &[], &format!("{words} cpu"));
+    let cuda = |settings: Settings| program(&stand_in(), settings, &format!("{words} cuda"));
+    let whole = cuda(&[("STANDIN_COUNT", "1")]);
+    assert_eq!((whole.status.code(), text(&whole.stdout)), (Some(0), text(&cpu.stdout)), "{}", text(&whole.stderr));
+    let n = calls(&whole)["any"];
+    let mut gone_on = 0;
+    for at in (1..=n).step_by((n as usize / 12).max(1)) {
+        for way in ["719:sticky", "999:lost", "719:late"] {
+            let fault = format!("any:{at}:{way}");
+            let output = cuda(&[("STANDIN_FAIL", &fault)]);
+            let said = text(&output.stderr);
+            // Before the first decision a device that was named must be there; afterwards another one goes on.
+            if output.status.code() == Some(1) {
+                assert!(said.contains("backend cuda cannot be used") && output.stdout.is_empty(), "{fault}: {said}");
+                continue;
+            }
+            assert_eq!((output.status.code(), text(&output.stdout)), (Some(0), text(&cpu.stdout)), "{fault}: {said}");
+            let warnings = said.lines().filter(|line| line.contains("warning") && line.contains("cuda")).count();
+            assert!(warnings <= 1, "{fault}: {said}");
+            gone_on += warnings;
+        }
+    }
+    assert!(gone_on > 0);
+}
+
 #[test]
 fn failures_in_the_middle_of_a_run_end_it_with_a_reason() {
     for fault in ["launch:40:719", "launch:40:719:late", "copy:50:999:lost", "wait:60:700:sticky", "any:900:702:late"] {
