@@ -16,6 +16,7 @@ mod snapshot;
 mod snapshot_out;
 mod source;
 mod table;
+mod window;
 
 pub use alibaba::{read_alibaba_2026, read_alibaba_2026_from};
 pub use candidates::{CandidateSpec, MoveSpec, SeatSpec, read_candidates, read_candidates_from};

@@ -3,7 +3,7 @@
 mod node;
 mod running;
 
-use std::io::{BufReader, Read};
+use std::io::Read;
 
 use serde::de::{DeserializeSeed, Error, MapAccess};
 use serde_json::value::RawValue;
@@ -13,7 +13,8 @@ use crate::cluster::{Cluster, ClusterBuilder, Seat};
 use super::error::{FormatError, Note, json_text};
 use super::job::JobScratch;
 use super::json::{Int, ListSeed, Maybe, Object, ObjectSeed, Path, Text, require};
-use super::source::{HeadThenRest, Source};
+use super::source::Source;
+use super::window::Stream;
 use node::{NodeList, NodeScratch};
 use running::RunningList;
 
@@ -49,24 +50,29 @@ pub fn read_cluster(path: &str) -> Result<Snapshot, FormatError> {
 /// # Errors
 /// As for [`read_cluster`].
 pub fn read_cluster_from(name: &str, reader: impl Read) -> Result<Snapshot, FormatError> {
-    let mut path = Path::default();
+    read_in_pieces(name, reader, READ_WHOLE, WINDOW)
+}
+
+/// Reads a snapshot of up to `whole` bytes whole, and a longer one `window` bytes at a time after those.
+fn read_in_pieces(name: &str, reader: impl Read, whole: usize, window: usize) -> Result<Snapshot, FormatError> {
     let mut document = Document::default();
     let mut reader = reader;
     let mut head = Vec::new();
-    let read = match reader.by_ref().take(READ_WHOLE as u64 + 1).read_to_end(&mut head) {
-        Err(error) => Err(serde_json::Error::io(error)),
-        Ok(_) if head.len() <= READ_WHOLE => document.read(&mut serde_json::Deserializer::from_slice(&head), &mut path),
-        Ok(_) => {
-            let all = HeadThenRest::new(head, reader);
-            // A BufReader of its own: serde_json reads byte by byte, which the standard library makes fast for this
-            // type alone.
-            let all = BufReader::with_capacity(64 << 10, all);
-            document.read(&mut serde_json::Deserializer::from_reader(all), &mut path)
+    match reader.by_ref().take(whole as u64 + 1).read_to_end(&mut head) {
+        Err(error) => return Err(FormatError::unreadable(name, error)),
+        Ok(_) if head.len() <= whole => {
+            let mut path = Path::default();
+            let read = document.read(&mut serde_json::Deserializer::from_slice(&head), &mut path);
+            read.map_err(|error| document.fault(name, &path, error))?;
         }
-    };
-    if let Err(error) = read {
-        let lines_before = (!document.no_position).then_some(0);
-        return Err(FormatError::json(name, lines_before, &path.to_string(), error));
+        Ok(_) => {
+            let stream = Stream::new(head, reader, window);
+            let window = stream.window();
+            let mut path = Path::through(stream.window());
+            let read = document.read(&mut serde_json::Deserializer::from_reader(stream), &mut path);
+            let moved = |line, column| window.position_of(line, column);
+            read.map_err(|error| document.fault(name, &path, error).moved(moved))?;
+        }
     }
     let cluster = document.parts.builder.finish();
     let cluster = cluster.map_err(|error| FormatError::new(name, error).at_place("running"))?;
@@ -74,9 +80,12 @@ pub fn read_cluster_from(name: &str, reader: impl Read) -> Result<Snapshot, Form
     Ok(Snapshot { cluster, as_of: document.as_of, notes })
 }
 
-/// A document up to this size is read whole, which is twice as fast; a larger one is read piece by piece, so that memory
-/// stays with the cluster.
+/// A document up to this size is read whole, which is faster; a larger one is read piece by piece, so that memory stays
+/// with the cluster.
 const READ_WHOLE: usize = 8 << 20;
+
+/// How much of a larger document is in memory at a time.
+const WINDOW: usize = 1 << 20;
 
 fn overcommitted(cluster: &Cluster) -> Vec<Note> {
     let all = || cluster.node_ids().filter(|&id| cluster.node(id).overcommitted());
@@ -127,6 +136,11 @@ impl Document {
         ObjectSeed(self, path).deserialize(&mut *json)?;
         json.end()
     }
+
+    fn fault(&self, name: &str, path: &Path, error: serde_json::Error) -> FormatError {
+        let lines_before = (!self.no_position).then_some(0);
+        FormatError::json(name, lines_before, &path.to_string(), error)
+    }
 }
 
 impl Object for Document {
@@ -156,6 +170,7 @@ impl Object for Document {
         require::<Self, E>(seen, &[2])?;
         let Some(early) = self.early.take() else { return Ok(()) };
         path.key("running");
+        path.leave_window();
         let mut json = serde_json::Deserializer::from_str(early.get());
         let read = Maybe(ListSeed(&mut RunningList(&mut self.parts), path)).deserialize(&mut json);
         read.map_err(|error| {
@@ -178,4 +193,75 @@ struct Parts {
     indices: Vec<u8>,
     ends: Vec<u32>,
     node_name: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const TEXT: &str = r#"{"schema": 1, "as_of": "now",
+ "nodes": [{"name": "a", "gpus": 8, "model": "}]\"{", "unavailable": [7]},
+  {"name": "b", "gpus": 4,
+   "cpu_milli": 64000},{"name":"c","gpus":1} , {"name": "d", "gpus": 16}],
+ "running": [{"job": "x", "gpus_per_instance": 2, "instances": [{"node": "a", "gpus": [0, 1]}, {"node": "b"}]},
+  {"job": "y", "gpus_per_instance": 1, "models": ["}"], "instances": [{"node": "a"}]},
+{"job": "z", "gpus_per_instance": 1, "migratable": false, "instances": [{"node": "c", "gpus": [0]}]}]}
+"#;
+
+    /// What is read, as text, or the error with all that it says.
+    fn read(text: &[u8], whole: usize, window: usize) -> Result<String, String> {
+        let snapshot = read_in_pieces("f", text, whole, window).map_err(|error| error.to_string())?;
+        let mut written = Vec::new();
+        crate::formats::write_cluster(&snapshot.cluster, snapshot.as_of.as_deref(), &mut written).unwrap();
+        Ok(String::from_utf8(written).unwrap())
+    }
+
+    #[test]
+    fn pieces_of_any_size_are_read_like_the_whole() {
+        let (nodes, running) = (TEXT.find("\"nodes\"").unwrap(), TEXT.find("\"running\"").unwrap());
+        let (head, nodes, running) = (&TEXT[..nodes], &TEXT[nodes..running], TEXT[running..].trim_end());
+        // Also with the running jobs before the nodes.
+        let turned = format!("{head}{}, {}}}", running.trim_end_matches('}'), nodes.trim_end().trim_end_matches(','));
+        for text in [TEXT, &turned] {
+            let whole = read(text.as_bytes(), usize::MAX >> 1, 0);
+            assert!(whole.is_ok(), "{whole:?}");
+            for head in 0..text.len() {
+                for window in [1, 2, 7, 60, 1000] {
+                    assert_eq!(read(text.as_bytes(), head, window), whole, "{head} {window}");
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        /// The same errors too, whatever was broken where.
+        #[test]
+        fn what_is_wrong_is_the_same_in_pieces(
+            edits in prop::collection::vec((0..TEXT.len(), 0_u8..4, prop::sample::select(&b"{}[],:\"\\ \n0a-\xff"[..])), 1..3),
+            head in 0..TEXT.len(),
+            window in 1_usize..300,
+        ) {
+            let mut text = TEXT.as_bytes().to_vec();
+            for (at, how, byte) in edits {
+                let at = at.min(text.len() - 1);
+                match how {
+                    0 => drop(text.remove(at)),
+                    1 => text.insert(at, byte),
+                    2 => text[at] = byte,
+                    _ => text.truncate(at.max(1)),
+                }
+            }
+            // A stream's reader may put an error a byte off; where it is otherwise, and what, is the same.
+            let told = |read: Result<String, String>| read.map_err(|error| {
+                let mut parts = error.splitn(4, ':');
+                let (file, line, _, rest) = (parts.next(), parts.next(), parts.next(), parts.next());
+                format!("{file:?} {line:?} {rest:?}")
+            });
+            prop_assert_eq!(told(read(&text, head, window)), told(read(&text, usize::MAX >> 1, 0)));
+        }
+    }
 }

@@ -26,3 +26,4 @@ mod layers;
 mod model_check;
 mod operators;
 mod webgpu;
+mod pinned;
