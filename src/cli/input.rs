@@ -1,9 +1,10 @@
 //! Reads what commands work on. All of it is read before the first line of output.
 
+use super::args::TraceArgs;
 use super::failure::Failure;
 use super::output::Talk;
 use crate::cluster::Cluster;
-use crate::formats::{Note, Snapshot, cluster_source, queue_source};
+use crate::formats::{Note, Snapshot, TraceOptions, cluster_source, queue_source};
 use crate::workload::Queue;
 
 /// The cluster that `--cluster` names, and what its reader noted.
@@ -20,8 +21,9 @@ pub(super) fn cluster(origin: &str, talk: &Talk) -> Result<Snapshot, Failure> {
 ///
 /// # Errors
 /// If it cannot be read or made.
-pub(super) fn queue(origin: &str, cluster: &mut Cluster, load: Option<u32>, talk: &Talk) -> Result<Queue, Failure> {
-    let (queue, notes) = queue_source(origin, cluster, load)?;
+pub(super) fn queue(origin: &str, cluster: &mut Cluster, trace: TraceArgs, talk: &Talk) -> Result<Queue, Failure> {
+    let options = TraceOptions { gpus_per_proc: trace.gpus_per_proc };
+    let (queue, notes) = queue_source(origin, cluster, trace.load, &options)?;
     tell(&notes, talk);
     Ok(queue)
 }

@@ -14,3 +14,4 @@ mod formats;
 mod layers;
 mod model_check;
 mod operators;
+mod traces;
