@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(read("gres/gpu=2").gpus(), 2);
         assert_eq!((read("cpu=1,gres/shard=4").gpus(), read("gres/shard:t4=4,gres/mps=1").shares), (0, 5));
         for (text, mib) in [("1.50T", 1_572_864), ("4096M", 4096), ("1K", 1), ("7", 7), ("0", 0)] {
-            assert_eq!(read(&format!("mem={text}")).memory_mib, mib, "{text}");
+            assert_eq!(mebibytes("", text), Ok(mib), "{text}");
         }
         assert!(read("").is_empty && read("Unknown").is_empty);
         for bad in

@@ -33,11 +33,11 @@ pub(super) fn split(gpus: u64, nodes: Option<u64>) -> Result<Split, LeftOut> {
     if gpus > MOST || nodes.is_some_and(|nodes| nodes > MOST) {
         return Err(LeftOut::TooMuch);
     }
-    let by_nodes = nodes.filter(|nodes| gpus % nodes == 0 && gpus / nodes <= MAX_GPUS as u64);
+    let by_nodes = nodes.filter(|&nodes| gpus.is_multiple_of(nodes) && gpus / nodes <= MAX_GPUS as u64);
     let (instances, gpus) = match (by_nodes, gpus) {
         (Some(nodes), _) => (nodes, gpus / nodes),
         (None, 0..=NODE) => (1, gpus),
-        (None, _) if gpus % NODE == 0 => (gpus / NODE, NODE),
+        (None, _) if gpus.is_multiple_of(NODE) => (gpus / NODE, NODE),
         _ => return Err(LeftOut::Indivisible),
     };
     Ok(Split { instances: instances as u32, gpus: gpus as u8, by_nodes: by_nodes.is_some() })
