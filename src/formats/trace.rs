@@ -317,7 +317,8 @@ impl Gather {
         report.assumed.extend(self.oddities.iter().map(|(what, n)| format!("{n} of {rows} jobs {what}")));
         let censored = jobs.iter().filter(|job| job.censored).count();
         if censored > 0 {
-            report.assumed.push(format!("{censored} of {rows} jobs had not ended: their durations are those so far"));
+            let text = format!("{censored} of {rows} jobs are censored: nobody knows how long they would have run");
+            report.assumed.push(text);
         }
         report.assumed.extend(assumed.iter().map(|&text| text.to_owned()));
         Trace { jobs, report }

@@ -201,7 +201,7 @@ fn helios_jobs_are_split_by_nodes_or_eights() {
         "1 of 10 jobs ask for no GPU",
         "1 of 10 jobs are in a state that is not known",
         "1 of 10 jobs start before they are submitted",
-        "1 of 10 jobs had not ended",
+        "1 of 10 jobs are censored",
         "5 jobs are kept, 4 of them with GPUs",
         "virtual clusters are kept as a column",
     ] {
