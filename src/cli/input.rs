@@ -4,7 +4,7 @@ use super::args::TraceArgs;
 use super::failure::Failure;
 use super::output::Talk;
 use crate::cluster::Cluster;
-use crate::formats::{Note, Snapshot, TraceOptions, cluster_source, queue_source};
+use crate::formats::{Note, Snapshot, cluster_source, queue_source};
 use crate::workload::Queue;
 
 /// The cluster that `--cluster` names, and what its reader noted.
@@ -22,8 +22,7 @@ pub(super) fn cluster(origin: &str, talk: &Talk) -> Result<Snapshot, Failure> {
 /// # Errors
 /// If it cannot be read or made.
 pub(super) fn queue(origin: &str, cluster: &mut Cluster, trace: TraceArgs, talk: &Talk) -> Result<Queue, Failure> {
-    let options = TraceOptions { gpus_per_proc: trace.gpus_per_proc };
-    let (queue, notes) = queue_source(origin, cluster, trace.load, &options)?;
+    let (queue, notes) = queue_source(origin, cluster, trace.load, trace.gpus_per_proc)?;
     tell(&notes, talk);
     Ok(queue)
 }

@@ -7,11 +7,11 @@ use crate::cluster::{ClusterBuilder, MAX_AMOUNT, MAX_GPUS, NodeSpec};
 use crate::workload::TraceJob;
 
 use super::error::{FormatError, Note};
+use super::gather::{Gather, LeftOut, Row, Run, SameId, Trace, Unread};
 use super::snapshot::Snapshot;
 use super::source::Source;
 use super::split::{MOST, each};
 use super::table::{Column, Table};
-use super::trace::{Gather, LeftOut, Row, Run, SameId, Trace, Unread};
 
 /// Reads the node list, `gpu_model,gpu_capacity_num,cpu_num,node_name`. vCPUs become milli-cores, memory is unlimited,
 /// nothing runs. Nodes without GPUs are left out and counted in a note.

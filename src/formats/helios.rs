@@ -3,9 +3,9 @@
 use std::io::Read;
 
 use super::error::FormatError;
+use super::gather::Trace;
 use super::job_table;
 use super::source::Source;
-use super::trace::Trace;
 
 const ASSUMED: [&str; 2] = [
     "gpu_num and cpu_num are taken as the totals of a job, times as those of one place without a zone",

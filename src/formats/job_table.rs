@@ -6,9 +6,9 @@ use std::io::Read;
 use crate::workload::{Outcome, TraceJob};
 
 use super::error::FormatError;
+use super::gather::{Gather, LeftOut, Row, Run, SameId, Trace, Unread, slurm_outcome};
 use super::split::{each, split};
 use super::table::{Column, Table};
-use super::trace::{Gather, LeftOut, Row, Run, SameId, Trace, Unread, slurm_outcome};
 
 /// Reads such a table, in which the column `group` says what a job belongs to.
 pub(super) fn read(name: &str, reader: impl Read, group: &'static str, assumed: &[&str]) -> Result<Trace, FormatError> {

@@ -6,11 +6,11 @@ use crate::cluster::{ClusterBuilder, MAX_AMOUNT, MAX_GPUS, NodeSpec};
 use crate::workload::{Outcome, TraceJob};
 
 use super::error::{FormatError, Note};
+use super::gather::{Gather, LeftOut, Row, Run, SameId, Trace, Unread};
 use super::snapshot::Snapshot;
 use super::source::Source;
 use super::split::each;
 use super::table::{Column, Table};
-use super::trace::{Gather, LeftOut, Row, Run, SameId, Trace, Unread};
 
 /// Reads the node list, `sn,cpu_milli,memory_mib,gpu,model`. Nodes without GPUs are left out and counted in a note.
 ///

@@ -7,6 +7,7 @@ use crate::workload::{Queue, natural, replay, trace_to_queue};
 use super::acme::read_acme;
 use super::alibaba::{read_alibaba_2026, read_alibaba_2026_jobs};
 use super::error::{FormatError, Note};
+use super::gather::Trace;
 use super::helios::read_helios;
 use super::openb::{read_openb_nodes, read_openb_pods};
 use super::philly::read_philly;
@@ -14,20 +15,12 @@ use super::queue::read_queue;
 use super::sacct::read_sacct;
 use super::snapshot::{Snapshot, read_cluster};
 use super::swf::{GpusPerProc, read_swf};
-use super::trace::Trace;
 
 /// The most GPUs or jobs that are made.
 const MOST: u64 = 100_000_000;
 
-/// The traces that [`trace_source`] reads.
+/// The traces that [`foreign_trace`] reads.
 const TRACES: [&str; 7] = ["philly", "openb", "alibaba-2026", "helios", "acme", "swf", "sacct"];
-
-/// What a trace does not say itself.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TraceOptions {
-    /// What the processors of `swf:` stand for, which cannot be read without it.
-    pub gpus_per_proc: Option<GpusPerProc>,
-}
 
 /// The cluster that `--cluster` names: `alibaba-2026:FILE`, `openb:FILE`, `synthetic:GPUS[:SEED]`, or the path of a
 /// snapshot.
@@ -53,11 +46,12 @@ pub fn cluster_source(origin: &str) -> Result<Snapshot, FormatError> {
 }
 
 /// The trace that `--queue` names: `philly:FILE`, `openb:FILE`, `alibaba-2026:FILE`, `helios:FILE`, `acme:FILE`,
-/// `swf:FILE` or `sacct:FILE`. `None` if it names something else.
+/// `swf:FILE` or `sacct:FILE`. `None` if it names something else. The processors of `swf:` stand for as many GPUs as
+/// `ratio` says.
 ///
 /// # Errors
-/// If it cannot be read, or needs an option that is not there.
-pub fn trace_source(origin: &str, options: &TraceOptions) -> Result<Option<Trace>, FormatError> {
+/// If it cannot be read, or is `swf:` without a ratio.
+pub fn foreign_trace(origin: &str, ratio: Option<GpusPerProc>) -> Result<Option<Trace>, FormatError> {
     let Some((prefix, path)) = origin.split_once(':') else { return Ok(None) };
     let trace = match prefix {
         "philly" => read_philly(path),
@@ -66,7 +60,7 @@ pub fn trace_source(origin: &str, options: &TraceOptions) -> Result<Option<Trace
         "helios" => read_helios(path),
         "acme" => read_acme(path),
         "sacct" => read_sacct(path),
-        "swf" => match options.gpus_per_proc {
+        "swf" => match ratio {
             Some(ratio) => read_swf(path, ratio),
             None => {
                 let text =
@@ -79,7 +73,7 @@ pub fn trace_source(origin: &str, options: &TraceOptions) -> Result<Option<Trace
     trace.map(Some)
 }
 
-/// The queue that `--queue` names: a trace as [`trace_source`] reads it, `synthetic:JOBS[:SEED]`, or the path of a queue.
+/// The queue that `--queue` names: a trace as [`foreign_trace`] reads it, `synthetic:JOBS[:SEED]`, or the path of a queue.
 /// Its jobs are registered in `cluster`.
 ///
 /// The jobs of a trace come and go at their own pace; with `load_percent` they are pressed together until the GPUs of
@@ -92,9 +86,9 @@ pub fn queue_source(
     origin: &str,
     cluster: &mut Cluster,
     load_percent: Option<u32>,
-    options: &TraceOptions,
+    ratio: Option<GpusPerProc>,
 ) -> Result<(Queue, Vec<Note>), FormatError> {
-    if let Some(trace) = trace_source(origin, options)? {
+    if let Some(trace) = foreign_trace(origin, ratio)? {
         let Trace { jobs, report } = trace.without_shares();
         let events = match load_percent {
             None => natural(&jobs),

@@ -6,11 +6,11 @@ use std::io::{BufReader, Read};
 use crate::workload::TraceJob;
 
 use super::error::FormatError;
+use super::gather::{Gather, LeftOut, Row, Run, SameId, Trace, Unread};
 use super::philly_log;
 use super::source::{HeadThenRest, Source};
 use super::split::split;
 use super::table::{Column, Table};
-use super::trace::{Gather, LeftOut, Row, Run, SameId, Trace, Unread};
 
 /// Read to tell the one form from the other.
 const HEAD: u64 = 64;

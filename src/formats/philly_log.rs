@@ -10,8 +10,8 @@ use crate::workload::{Outcome, TraceJob};
 
 use super::clock;
 use super::error::FormatError;
+use super::gather::{Gather, LeftOut, Row, Run, SameId, Trace, Unread, is_missing};
 use super::split::split;
-use super::trace::{Gather, LeftOut, Row, Run, SameId, Trace, Unread, is_missing};
 
 /// Reads the log, a job at a time.
 pub(super) fn read(name: &str, reader: impl Read) -> Result<Trace, FormatError> {

@@ -7,10 +7,10 @@ use std::str::FromStr;
 use crate::workload::{Outcome, TraceJob};
 
 use super::error::FormatError;
+use super::gather::{Gather, LeftOut, Row, Run, SameId, Trace, Unread, is_missing, slurm_outcome};
 use super::source::Source;
 use super::split::{each, split};
 use super::table::{Column, Table};
-use super::trace::{Gather, LeftOut, Row, Run, SameId, Trace, Unread, is_missing, slurm_outcome};
 
 /// Reads the accounting of a site. Needed are `JobIDRaw`, `Submit`, `Start`, `ElapsedRaw`, `State`, and `AllocTRES` or
 /// `ReqTRES`; `User`, `Account`, `Partition`, `End`, `NNodes` are used where they are there, others are ignored.

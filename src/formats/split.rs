@@ -2,7 +2,7 @@
 
 use crate::cluster::{MAX_AMOUNT, MAX_GPUS};
 
-use super::trace::LeftOut;
+use super::gather::LeftOut;
 
 /// The GPUs of a node, of which larger jobs take whole ones.
 const NODE: u64 = 8;

@@ -8,10 +8,10 @@ use std::str::FromStr;
 use crate::workload::{Outcome, TraceJob};
 
 use super::error::FormatError;
+use super::gather::{Gather, LeftOut, Row, Run, SameId, Trace, Unread};
 use super::lines::Lines;
 use super::source::Source;
 use super::split::{MOST, split};
-use super::trace::{Gather, LeftOut, Row, Run, SameId, Trace, Unread};
 
 /// The names of the fields, for errors.
 const FIELDS: [&str; 18] = [

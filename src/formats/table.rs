@@ -5,7 +5,7 @@ use std::io::Read;
 
 use super::clock;
 use super::error::FormatError;
-use super::trace::{LeftOut, Unread, is_missing};
+use super::gather::{LeftOut, Unread, is_missing};
 
 /// The largest number that a table may state: what a float keeps exact.
 const LARGEST: f64 = (1u64 << 53) as f64;

@@ -57,8 +57,8 @@ pub struct TraceJob {
     pub user: Option<Arc<str>>,
     /// The virtual cluster, organization, partition or queue that it belongs to.
     pub group: Option<Arc<str>>,
-    /// More is more urgent; 0 where the trace states no order.
-    pub priority: i32,
+    /// Higher goes first where a queue discipline asks; 0 where the trace states no order.
+    pub priority: u32,
     /// How it ended.
     pub outcome: Outcome,
     /// True if its duration is not how long it would have run: it still ran, or had never started, when the trace was

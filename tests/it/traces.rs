@@ -95,7 +95,7 @@ fn the_real_openb_files_have_the_totals_that_are_known_of_them() {
 
     let pods = |name: &str| {
         let path = data(&format!("alibaba-openb-2023/pod_list_{name}.csv.gz"))?;
-        Some(trace_source(&format!("openb:{}", path.display()), &TraceOptions::default()).unwrap().unwrap())
+        Some(foreign_trace(&format!("openb:{}", path.display()), None).unwrap().unwrap())
     };
     let Some(default) = pods("default") else { return };
     check_laws(&default);
@@ -116,7 +116,7 @@ fn the_real_openb_files_have_the_totals_that_are_known_of_them() {
 #[test]
 fn traces_become_queues_packed_or_plain_and_say_what_is_missing() {
     let directory = tempfile::tempdir().unwrap();
-    let options = TraceOptions { gpus_per_proc: RATIO.parse().ok() };
+    let ratio = RATIO.parse().ok();
     for (prefix, sample, submitted) in [
         ("openb", PODS, 4),
         ("alibaba-2026", SPOT, 3),
@@ -131,15 +131,15 @@ fn traces_become_queues_packed_or_plain_and_say_what_is_missing() {
             let path = directory.path().join("trace");
             std::fs::write(&path, bytes).unwrap();
             let origin = format!("{prefix}:{}", path.display());
-            let (queue, notes) = queue_source(&origin, &mut Cluster::default(), None, &options).unwrap();
+            let (queue, notes) = queue_source(&origin, &mut Cluster::default(), None, ratio).unwrap();
             assert_eq!(queue.len(), submitted * 2, "{prefix}");
             assert!(prefix != "openb" || notes.iter().any(|note| note.text.contains("shares of a GPU")));
             let mut cluster = cluster_source("synthetic:100").unwrap().cluster;
-            assert!(queue_source(&origin, &mut cluster, Some(50), &options).is_ok(), "{prefix}");
+            assert!(queue_source(&origin, &mut cluster, Some(50), ratio).is_ok(), "{prefix}");
             // Only two of them can be clusters, and a list of jobs is none.
             assert!(cluster_source(&origin).is_err());
         }
-        let error = queue_source(&format!("{prefix}:/none"), &mut Cluster::default(), None, &options).unwrap_err();
+        let error = queue_source(&format!("{prefix}:/none"), &mut Cluster::default(), None, ratio).unwrap_err();
         assert!(error.to_string().ends_with("found no such file, expected one to read"));
     }
 }

@@ -263,7 +263,7 @@ fn swf_needs_to_be_told_what_a_processor_is() {
     for bad in ["", "0", "1/0", "-1", "1/2/3", "0.5", "x", "1/"] {
         assert!(bad.parse::<GpusPerProc>().is_err(), "{bad}");
     }
-    let error = trace_source("swf:x", &TraceOptions::default()).unwrap_err().to_string();
+    let error = foreign_trace("swf:x", None).unwrap_err().to_string();
     assert!(error.contains("--gpus-per-proc N or N/M"), "{error}");
 }
 
