@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The long versions of the tests: larger worlds, more random cases, minutes of fuzzing where cargo-fuzz is installed.
+# The long versions of the tests: larger worlds, more random cases, every call of the CUDA driver failed once in every
+# way (on a test double of it), minutes of fuzzing where cargo-fuzz is installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export SLOTWISE_NIGHTLY=1 PROPTEST_CASES="${PROPTEST_CASES:-20000}"

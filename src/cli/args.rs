@@ -8,7 +8,7 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use super::help;
 use crate::anchor::Trigger;
 use crate::decide::Policy;
-use crate::evaluate::Choice;
+use crate::evaluate::{Choice, Crossover};
 use crate::formats::GpusPerProc;
 use crate::workload::synthetic::Mix;
 
@@ -108,6 +108,17 @@ pub(super) struct TraceArgs {
     pub(super) gpus_per_proc: Option<GpusPerProc>,
 }
 
+/// The backend to evaluate on, and how small a call is not worth the way to it.
+#[derive(Debug, ClapArgs)]
+pub(super) struct EvaluateArgs {
+    #[command(flatten)]
+    pub(super) backend: BackendArg,
+    /// Smaller calls stay on the cpu, in touches scored or nodes ranked; auto measures, 0 sends all. Never changes a
+    /// result [default: auto; 0 if --backend names a device]
+    #[arg(long, value_name = "N|auto", value_parser = crossover)]
+    pub(super) crossover: Option<Crossover>,
+}
+
 /// `score`.
 #[derive(Debug, ClapArgs)]
 pub(super) struct ScoreArgs {
@@ -120,7 +131,7 @@ pub(super) struct ScoreArgs {
     #[arg(long, value_name = "CANDIDATES")]
     pub(super) candidates: String,
     #[command(flatten)]
-    pub(super) backend: BackendArg,
+    pub(super) evaluate: EvaluateArgs,
 }
 
 /// `place`.
@@ -135,7 +146,7 @@ pub(super) struct PlaceArgs {
     #[arg(long, default_value = Policy::Compass.name(), value_parser = policy())]
     pub(super) policy: Policy,
     #[command(flatten)]
-    pub(super) backend: BackendArg,
+    pub(super) evaluate: EvaluateArgs,
     /// The seed of the policy `random`
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(super) seed: u64,
@@ -269,7 +280,7 @@ pub(super) struct StressArgs {
     #[arg(long, default_value = Policy::Compass.name(), value_parser = policy())]
     pub(super) policy: Policy,
     #[command(flatten)]
-    pub(super) backend: BackendArg,
+    pub(super) evaluate: EvaluateArgs,
     /// The share of the GPUs that the jobs ask for at a time
     #[arg(long, value_name = "PERCENT", default_value_t = 95, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(super) load: u32,
@@ -283,9 +294,12 @@ pub(super) struct VerifyArgs {
     /// The seed of the clusters and candidates
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(super) seed: u64,
-    /// How many clusters are tried
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    pub(super) rounds: u32,
+    /// How many seeds are tried, this one and those after it [default: 20; 1 with --quick]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(super) rounds: Option<u32>,
+    /// Small clusters and fewer sizes
+    #[arg(long)]
+    pub(super) quick: bool,
 }
 
 /// `bench`.
@@ -305,6 +319,13 @@ fn policy() -> impl TypedValueParser<Value = Policy> {
 fn backend() -> impl TypedValueParser<Value = Choice> {
     let find = |word: String| Choice::ALL.into_iter().find(|choice| choice.name() == word);
     PossibleValuesParser::new(Choice::ALL.map(Choice::name)).map(move |word| find(word).unwrap_or_default())
+}
+
+fn crossover(word: &str) -> Result<Crossover, String> {
+    match word {
+        "auto" => Ok(Crossover::Measured),
+        number => number.parse().map(Crossover::At).map_err(|_| "expected an integer from 0, or auto".to_owned()),
+    }
 }
 
 fn mix() -> impl TypedValueParser<Value = Mix> {

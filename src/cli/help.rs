@@ -99,6 +99,9 @@ standard error. A trace that states the GPUs of a whole job: an instance a node
 where its number of nodes divides them; else up to 8 are one instance, and a
 larger multiple of 8 is instances of 8.
 
+Small calls stay on the cpu where a device would take longer: --crossover says
+from how much work on a device is asked, and auto measures it.
+
 Examples:
   slotwise place --cluster c.json --queue q.jsonl
   slotwise place --cluster c.json --queue q.jsonl --policy best-fit
@@ -133,8 +136,14 @@ Examples:
   slotwise phi-star --capacity 16 --demand 9:1000000,5:3";
 
 pub(super) const DEVICES: &str = "\
+Lists every backend and adapter, and why one cannot be used. --backend auto
+takes CUDA, else a GPU through WebGPU, else the cpu; an adapter that is software
+only counts if --backend wgpu asks for it. If a device fails in the middle of a
+run, the next one goes on, at last the cpu, with the same results and a warning.
+
 Examples:
-  slotwise devices";
+  slotwise devices
+  slotwise devices --format json";
 
 pub(super) const GENERATE_CLUSTER: &str = "\
 Examples:
@@ -160,17 +169,34 @@ Examples:
 
 pub(super) const VERIFY: &str = "\
 Compares every kernel of a backend with the serial reference on clusters and
-candidates made from the seed, bit by bit. One check plants a fault, and must
-find it.
+candidates made from the seed, bit by bit: mixed capacities, sizes around the
+widths of words and blocks, ties, infeasible ones, edits upon edits, buffers
+that hold rubbish. The first seed also has what takes more than one piece on a
+device. Stops at the first seed that differs, exits with 1 and tells the command
+that shows it again. Controls plant a fault in each kernel, and must find it.
 
 Examples:
   slotwise verify
-  slotwise verify --backend cpu --rounds 1000 --seed 7";
+  slotwise verify --backend wgpu --quick
+  slotwise verify --backend cuda --rounds 1000 --seed 7";
 
 pub(super) const BENCH: &str = "\
-The limit of a row is a plain read of the same bytes, by as many threads, in
-the same run.
+Measures the cpu with one thread and with all, and every GPU, or the device that
+--backend names; --backend cpu leaves devices out. SHARE is bytes a second as a
+share of the LIMIT: a plain read of the same bytes by as many threads, or the
+device's own copy, in the same run. × CPU is how many times as fast the cpu with
+all threads is outdone in the same run.
+  score_candidates  touches scored where they lie, by touches a candidate
+  score_transfer    the same from host to host, best candidates included
+  latency           a small batch from host to host, the median
+  rank_nodes        nodes looked at, once for each class
+  crossover         the least work for which a device is faster than the cpu
+  score_numpy       the cpu and a plain NumPy program on the same batch, where
+                    python3 has NumPy
+  place             decisions end to end; \"best-fit, CPU\" ranks on the backend
+Takes about two minutes and 2 GB.
 
 Examples:
   slotwise bench
-  slotwise bench --quick --threads 1";
+  slotwise bench --quick --threads 1
+  slotwise bench --backend cuda --format json";

@@ -120,13 +120,13 @@ impl Output {
 }
 
 /// The user's other ear: standard error.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Talk {
     quiet: bool,
 }
 
 impl Talk {
-    /// `quiet` leaves out everything but failures.
+    /// `quiet` leaves out everything but failures of the command.
     pub(super) fn new(quiet: bool) -> Self {
         Self { quiet }
     }
@@ -135,6 +135,13 @@ impl Talk {
     pub(super) fn note(&self, text: impl Display) {
         if !self.quiet {
             say(format_args!("note: {text}"));
+        }
+    }
+
+    /// Something that did not go as it should, though the command goes on.
+    pub(super) fn warn(&self, text: impl Display) {
+        if !self.quiet {
+            say(format_args!("warning: {text}"));
         }
     }
 

@@ -92,6 +92,11 @@ impl Cpu {
         self.threads
     }
 
+    /// The rows that are loaded, with all edits.
+    pub(super) fn rows(&self) -> &NodeRows {
+        &self.state
+    }
+
     /// Scores a batch into `rows`, one a candidate.
     fn score(&self, batch: &Batch, rows: &mut [ScoreRow]) {
         let Some(pool) = &self.pool else {

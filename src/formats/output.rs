@@ -4,7 +4,28 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use tempfile::{Builder, NamedTempFile};
+
+/// The files beside their targets that have not taken their names yet.
+static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Removes what is unfinished, for a program that is about to end out of turn. No file is begun until what this gives is
+/// dropped: held to the end of the program, it leaves nothing behind.
+#[must_use]
+pub fn remove_unfinished() -> impl Sized {
+    let mut paths = unfinished();
+    for path in paths.drain(..) {
+        // Nobody is left to hear of a failure.
+        let _ = std::fs::remove_file(path);
+    }
+    paths
+}
 
 /// A file in the making. It takes its name with [`AtomicFile::commit`]; dropped before, it leaves nothing.
 #[derive(Debug)]
@@ -15,9 +36,30 @@ pub struct AtomicFile {
 
 #[derive(Debug)]
 enum Making {
-    Beside(BufWriter<NamedTempFile>),
+    Beside(BufWriter<NamedTempFile>, Listed),
     /// A device or a pipe, such as /dev/null: it must never be replaced by a file.
     Straight(File),
+}
+
+/// Where a path leads whose last part is not there, or is a link to what is not there. Circles end somewhere.
+fn end_of_links(path: &Path) -> PathBuf {
+    const MOST: usize = 40;
+    let mut path = path.to_owned();
+    for _ in 0..MOST {
+        let Ok(next) = path.read_link() else { break };
+        path = path.parent().unwrap_or(Path::new("")).join(next);
+    }
+    path
+}
+
+/// A file's entry in `UNFINISHED`.
+#[derive(Debug)]
+struct Listed(PathBuf);
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        unfinished().retain(|path| *path != self.0);
+    }
 }
 
 impl AtomicFile {
@@ -30,7 +72,7 @@ impl AtomicFile {
         let path = path.as_ref();
         let target = match path.canonicalize() {
             Ok(target) => target,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => path.to_owned(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => end_of_links(path),
             Err(error) => return Err(error),
         };
         if target.is_dir() {
@@ -52,11 +94,15 @@ impl AtomicFile {
             // What any program gives a new file; the process's umask takes its part away.
             builder.permissions(std::fs::Permissions::from_mode(0o666))
         };
+        let mut paths = unfinished();
         let file = builder.tempfile_in(directory)?;
+        paths.push(file.path().to_owned());
+        drop(paths);
+        let listed = Listed(file.path().to_owned());
         if let Ok(there) = target.metadata() {
             file.as_file().set_permissions(there.permissions())?;
         }
-        Ok(Self { target, file: Making::Beside(BufWriter::with_capacity(64 << 10, file)) })
+        Ok(Self { target, file: Making::Beside(BufWriter::with_capacity(64 << 10, file), listed) })
     }
 
     /// Writes what is left, makes it durable, and gives the file its name.
@@ -64,10 +110,11 @@ impl AtomicFile {
     /// # Errors
     /// If that fails, for instance because the disk is full; nothing is left then, and a file that was there is as before.
     pub fn commit(self) -> io::Result<()> {
-        let Making::Beside(file) = self.file else { return Ok(()) };
+        let Making::Beside(file, listed) = self.file else { return Ok(()) };
         let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
         file.as_file().sync_all()?;
         file.persist(&self.target).map_err(|error| error.error)?;
+        drop(listed);
         Ok(())
     }
 }
@@ -75,14 +122,14 @@ impl AtomicFile {
 impl Write for AtomicFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.file {
-            Making::Beside(file) => file.write(bytes),
+            Making::Beside(file, _) => file.write(bytes),
             Making::Straight(file) => file.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.file {
-            Making::Beside(file) => file.flush(),
+            Making::Beside(file, _) => file.flush(),
             Making::Straight(file) => file.flush(),
         }
     }

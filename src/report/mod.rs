@@ -14,7 +14,7 @@ mod table;
 mod verify;
 
 pub use audit::{audit_json, audit_table};
-pub use bench::{BenchRow, bench_table};
+pub use bench::{BenchRow, bench_table, compare_with_cpu};
 pub use decision::decision_json;
 pub use devices::{devices_json, devices_table};
 pub use json::append_line;

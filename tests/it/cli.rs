@@ -7,9 +7,13 @@ use std::process::{Command, Output, Stdio};
 use expect_test::{ExpectFile, expect_file};
 
 mod agree;
+mod backends;
 
 fn program() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_slotwise"))
+    let mut command = Command::new(env!("CARGO_BIN_EXE_slotwise"));
+    // Mesa's drivers complain on standard error where a user has no such folder.
+    command.env("XDG_RUNTIME_DIR", std::env::temp_dir());
+    command
 }
 
 fn golden(name: &str) -> PathBuf {
@@ -273,7 +277,7 @@ fn a_threshold_exits_3_after_the_result() {
 
 #[test]
 fn a_backend_that_is_not_there_exits_1() {
-    let output = run("verify --backend cuda --rounds 1");
+    let output = run("verify --backend cuda --quick");
     // Where there is one, it passes.
     assert!(matches!(output.status.code(), Some(0 | 1)));
     if output.status.code() == Some(1) {
@@ -284,7 +288,7 @@ fn a_backend_that_is_not_there_exits_1() {
 #[test]
 fn suites_run_small() {
     for words in [
-        "verify --rounds 1 --threads 2",
+        "verify --quick --threads 2",
         "stress --gpus 800 --jobs 500",
         "stress --gpus 800 --jobs 500 --policy best-fit --mix hard --seed 3",
         "bench --quick --threads 1",
@@ -384,6 +388,38 @@ mod pipes_and_disks {
             assert!(text(&output.stderr).contains(&out), "{}", text(&output.stderr));
         }
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_signal_leaves_no_unfinished_file() {
+        use std::os::unix::process::ExitStatusExt;
+        let words = "place --cluster synthetic:200000 --queue synthetic:400000 --quiet --out";
+        for (name, number) in [("INT", 2), ("TERM", 15)] {
+            let folder = tempfile::tempdir().unwrap();
+            let entries = || std::fs::read_dir(folder.path()).unwrap().count();
+            let mut child = program().args(words.split(' ')).arg(folder.path().join("out")).spawn().unwrap();
+            while entries() == 0 {
+                assert!(child.try_wait().unwrap().is_none(), "it ended without a file");
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            Command::new("kill").args(["-s", name, &child.id().to_string()]).status().unwrap();
+            assert_eq!(child.wait().unwrap().signal(), Some(number));
+            assert_eq!(entries(), 0, "{name} left a file");
+        }
+    }
+
+    #[test]
+    fn an_output_follows_links() {
+        let folder = tempfile::tempdir().unwrap();
+        let (link, file) = (folder.path().join("link"), folder.path().join("file"));
+        std::os::unix::fs::symlink("file", &link).unwrap();
+        // First to what is not there yet, then to what is.
+        for capacity in [4, 8] {
+            let words = format!("phi-star --capacity {capacity} --demand 3:1 --format json --out {}", link.display());
+            assert_eq!(run(&words).status.code(), Some(0));
+            assert!(link.is_symlink() && !file.is_symlink());
+            assert!(std::fs::read_to_string(&file).unwrap().contains("phi_star"));
+        }
     }
 
     #[test]
