@@ -233,9 +233,6 @@ fn rank_nodes_place(
         if thread == 0u {
             atomicStore(&wanted, 0u);
         }
-        for (var i = thread; i < KEYS * TILE / 32u; i += THREADS) {
-            atomicStore(&having[i], 0u);
-        }
         workgroupBarrier();
         if thread < KEYS {
             let earlier = of_key[row_of(number, tile) + thread];
@@ -246,7 +243,12 @@ fn rank_nodes_place(
                 atomicStore(&wanted, 1u);
             }
         }
+        // Most tiles have no node that is good enough.
         if workgroupUniformLoad(&wanted) != 0u {
+            for (var i = thread; i < KEYS * TILE / 32u; i += THREADS) {
+                atomicStore(&having[i], 0u);
+            }
+            workgroupBarrier();
             let demand = classes[number];
             let one = put_down(demand, tile, thread, params.k);
             let other = put_down(demand, tile, thread + THREADS, params.k);

@@ -38,8 +38,10 @@ struct Head {
 @group(0) @binding(8) var<storage, read_write> heads: array<Head>;
 @group(0) @binding(9) var<storage, read> carry: array<ScoreRow>;
 
-const THREADS: u32 = 256u;
-const TILE: u32 = 2u * THREADS;
+const THREADS: u32 = 128u;
+// Touches a thread.
+const EACH: u32 = 4u;
+const TILE: u32 = EACH * THREADS;
 
 // Threads whose sums one thread adds up.
 const RUN: u32 = 16u;
@@ -48,8 +50,8 @@ const RUN: u32 = 16u;
 //
 // x: 0 entered Σ, 10 outside Σ afterwards, 20 left Σ
 // y: 0 a GPU is taken that is busy, 10 too little CPU, 20 too little memory
-// z: 0 partial afterwards less before + 1, 11 not empty afterwards less before + 1, 22 opened
-// w: free GPUs afterwards + 31
+// z: 0 not empty afterwards less before + 1, 22 opened
+// w: 0 free GPUs afterwards + 31, 16 partial afterwards less before + 2
 alias Sums = vec4<u32>;
 
 // What stands against a candidate, in the reason of an unfinished row.
@@ -62,10 +64,11 @@ const REASON_GPU_BUSY: u32 = 11u;
 const REASON_NO_CPU: u32 = 12u;
 const REASON_NO_MEMORY: u32 = 13u;
 
-var<workgroup> of_threads: array<Sums, THREADS>;
-var<workgroup> of_runs: array<Sums, RUN>;
-// The sums of the touches of the tile up to and with each.
+// The sums of the touches of each thread up to and with each.
 var<workgroup> up_to: array<Sums, TILE>;
+// The sums of the touches of each thread; then, of those of all threads before.
+var<workgroup> of_threads: array<Sums, THREADS>;
+var<workgroup> of_runs: array<Sums, THREADS / RUN>;
 // The first candidate that begins in the tile, and the first behind.
 var<workgroup> begins: array<u32, 2>;
 
@@ -75,10 +78,11 @@ fn contribution(touch: Touch) -> Sums {
     let after = before + touch.step;
     let was_outside = has(before, WAS_OUTSIDE);
     let outside = overflows(after) || lacks_vacancy(after);
-    let partial = select(0u, 1u, has(after, NOT_EMPTY) && has(after, NOT_FULL));
-    let was_partial = select(0u, 1u, has(before, NOT_EMPTY) && has(before, NOT_FULL));
     let filled = select(0u, 1u, has(after, NOT_EMPTY));
     let was_filled = select(0u, 1u, has(before, NOT_EMPTY));
+    // Partial is neither full nor empty. A node without a working device is both before and after every step.
+    let partial = filled + select(0u, 1u, has(after, NOT_FULL));
+    let was_partial = was_filled + select(0u, 1u, has(before, NOT_FULL));
     let opened = filled & ~was_filled;
     let free = free_mask(node) | (touch.freed_taken & 0xffffu);
     var against = select(0u, 1u, ((touch.freed_taken >> 16u) & ~free) != 0u);
@@ -91,8 +95,8 @@ fn contribution(touch: Touch) -> Sums {
         select(0u, 1u, was_outside && !outside) | select(0u, 1u << 10u, outside)
             | select(0u, 1u << 20u, outside && !was_outside),
         against,
-        (partial + 1u - was_partial) | ((filled + 1u - was_filled) << 11u) | (opened << 22u),
-        state_field(after, 12u),
+        (filled + 1u - was_filled) | (opened << 22u),
+        state_field(after, 12u) | ((partial + 2u - was_partial) << 16u),
     );
 }
 
@@ -102,13 +106,13 @@ fn row_of(sums: Sums, n: u32) -> ScoreRow {
     row.reason = select(0u, GPU_BUSY, extractBits(sums.y, 0u, 10u) != 0u)
         | select(0u, NO_CPU, extractBits(sums.y, 10u, 10u) != 0u)
         | select(0u, NO_MEMORY, extractBits(sums.y, 20u, 10u) != 0u);
-    row.delta_partial = i32(extractBits(sums.z, 0u, 11u) - n);
+    row.delta_partial = i32((sums.w >> 16u) - 2u * n);
     row.left = extractBits(sums.x, 20u, 10u);
     row.entered = extractBits(sums.x, 0u, 10u);
     row.outside = extractBits(sums.x, 10u, 10u);
     row.opened = extractBits(sums.z, 22u, 10u);
-    row.delta_empty = i32(n - extractBits(sums.z, 11u, 11u));
-    row.residual = sums.w - 31u * n;
+    row.delta_empty = i32(n - extractBits(sums.z, 0u, 11u));
+    row.residual = (sums.w & 0xffffu) - 31u * n;
     return row;
 }
 
@@ -163,7 +167,7 @@ fn sums_of_first(n: u32) -> Sums {
     if n == 0u {
         return Sums();
     }
-    return up_to[n - 1u];
+    return up_to[n - 1u] + of_threads[(n - 1u) / EACH];
 }
 
 fn score_tile(tile: u32, thread: u32) {
@@ -178,16 +182,14 @@ fn score_tile(tile: u32, thread: u32) {
             begins[1] = first_from(params.first + end);
         }
     }
-    let at = start + 2u * thread;
-    var one = Sums();
-    if at < end {
-        one = contribution(touches[at]);
+    var own = Sums();
+    for (var i = thread * EACH; i < (thread + 1u) * EACH; i++) {
+        if start + i < end {
+            own += contribution(touches[start + i]);
+        }
+        up_to[i] = own;
     }
-    var both = one;
-    if at + 1u < end {
-        both += contribution(touches[at + 1u]);
-    }
-    of_threads[thread] = both;
+    of_threads[thread] = own;
     workgroupBarrier();
     if thread < THREADS / RUN {
         var sum = Sums();
@@ -203,8 +205,7 @@ fn score_tile(tile: u32, thread: u32) {
     for (var i = 0u; i < thread / RUN; i++) {
         before += of_runs[i];
     }
-    up_to[2u * thread] = before + one;
-    up_to[2u * thread + 1u] = before + both;
+    of_threads[thread] = before;
     workgroupBarrier();
     for (var candidate = begins[0] + thread; candidate < begins[1]; candidate += THREADS) {
         let begin = offsets[candidate] - params.first - start;

@@ -8,11 +8,10 @@ mod command;
 mod failure;
 mod help;
 mod input;
+mod interrupt;
 mod options;
 mod output;
 mod run;
-#[cfg(unix)]
-mod signals;
 
 use std::process::ExitCode;
 
@@ -34,8 +33,6 @@ pub fn main() -> ExitCode {
         // The text of --help or of --version.
         Err(answer) => return exit_code(output::print_help(&answer.render().to_string())),
     };
-    #[cfg(unix)]
-    signals::watch();
     let talk = Talk::new(args.global.quiet);
     let result = match args.command {
         None => output::print_help(&args::Args::command().render_help().to_string()),

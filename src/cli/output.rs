@@ -8,6 +8,7 @@ use anyhow::Context;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::failure::Failure;
+use super::interrupt;
 use crate::formats::AtomicFile;
 
 /// Written at a time.
@@ -52,6 +53,7 @@ impl Output {
             None => (Sink::Stdout(BufWriter::with_capacity(CHUNK, io::stdout())), "standard output".to_owned()),
             Some(path) => {
                 let name = path.display().to_string();
+                interrupt::remove_unfinished_files();
                 let file = AtomicFile::create(path).with_context(|| format!("cannot write {name}"));
                 (Sink::File(Box::new(file.map_err(Failure::Failed)?)), name)
             }

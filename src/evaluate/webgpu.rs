@@ -31,6 +31,8 @@ mod nodes;
 mod pieces;
 mod rank;
 mod score;
+#[cfg(test)]
+mod tests;
 
 pub use adapter::{Adapter, AdapterChoice, adapters};
 pub use limits::Limits;

@@ -35,7 +35,7 @@ pub use gather::{LeftOut, Trace, TraceReport};
 pub use helios::{read_helios, read_helios_from};
 pub use openb::{read_openb_nodes, read_openb_nodes_from, read_openb_pods, read_openb_pods_from};
 pub use origin::{cluster_source, foreign_trace, queue_source};
-pub use output::{AtomicFile, remove_unfinished, write_file};
+pub use output::{AtomicFile, discard_unfinished, write_file};
 pub use philly::{read_philly, read_philly_from};
 pub use queue::{read_queue, read_queue_from, write_queue};
 pub use sacct::{read_sacct, read_sacct_from};

@@ -3,28 +3,37 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tempfile::{Builder, NamedTempFile};
 
-/// The files beside their targets that have not taken their names yet.
+/// The files that are being written, under the names that they have until they are whole.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
+    // A list of paths is whole whatever a thread that held it died of.
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes what is unfinished, for a program that is about to end out of turn. No file is begun until what this gives is
-/// dropped: held to the end of the program, it leaves nothing behind.
-#[must_use]
-pub fn remove_unfinished() -> impl Sized {
-    let mut paths = unfinished();
-    for path in paths.drain(..) {
-        // Nobody is left to hear of a failure.
+/// Removes every file that is not whole, for a process that is about to end without returning from what it does. No
+/// file can be started, finished or dropped until `end`, which is called last, returns.
+pub fn discard_unfinished(end: impl FnOnce()) {
+    let unfinished = unfinished();
+    for path in unfinished.iter() {
+        // It may have got its name a moment ago.
         let _ = std::fs::remove_file(path);
     }
-    paths
+    end();
+}
+
+/// The entry of a file in the list of unfinished ones; it goes when this is dropped.
+#[derive(Debug)]
+struct Entry(PathBuf);
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        unfinished().retain(|path| *path != self.0);
+    }
 }
 
 /// A file in the making. It takes its name with [`AtomicFile::commit`]; dropped before, it leaves nothing.
@@ -36,30 +45,9 @@ pub struct AtomicFile {
 
 #[derive(Debug)]
 enum Making {
-    Beside(BufWriter<NamedTempFile>, Listed),
+    Beside(BufWriter<NamedTempFile>, Entry),
     /// A device or a pipe, such as /dev/null: it must never be replaced by a file.
     Straight(File),
-}
-
-/// Where a path leads whose last part is not there, or is a link to what is not there. Circles end somewhere.
-fn end_of_links(path: &Path) -> PathBuf {
-    const MOST: usize = 40;
-    let mut path = path.to_owned();
-    for _ in 0..MOST {
-        let Ok(next) = path.read_link() else { break };
-        path = path.parent().unwrap_or(Path::new("")).join(next);
-    }
-    path
-}
-
-/// A file's entry in `UNFINISHED`.
-#[derive(Debug)]
-struct Listed(PathBuf);
-
-impl Drop for Listed {
-    fn drop(&mut self) {
-        unfinished().retain(|path| *path != self.0);
-    }
 }
 
 impl AtomicFile {
@@ -70,11 +58,7 @@ impl AtomicFile {
     /// If the path is a directory, or no file can be made in its directory.
     pub fn create(path: impl AsRef<Path>) -> io::Result<Self> {
         let path = path.as_ref();
-        let target = match path.canonicalize() {
-            Ok(target) => target,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => end_of_links(path),
-            Err(error) => return Err(error),
-        };
+        let target = follow(path)?;
         if target.is_dir() {
             return Err(io::Error::new(io::ErrorKind::IsADirectory, "found a directory, expected a file to write"));
         }
@@ -94,15 +78,18 @@ impl AtomicFile {
             // What any program gives a new file; the process's umask takes its part away.
             builder.permissions(std::fs::Permissions::from_mode(0o666))
         };
-        let mut paths = unfinished();
-        let file = builder.tempfile_in(directory)?;
-        paths.push(file.path().to_owned());
-        drop(paths);
-        let listed = Listed(file.path().to_owned());
+        let (file, entry) = {
+            // Between being made and being listed nobody may end the process.
+            let mut unfinished = unfinished();
+            let file = builder.tempfile_in(directory)?;
+            unfinished.push(file.path().to_owned());
+            let entry = Entry(file.path().to_owned());
+            (file, entry)
+        };
         if let Ok(there) = target.metadata() {
             file.as_file().set_permissions(there.permissions())?;
         }
-        Ok(Self { target, file: Making::Beside(BufWriter::with_capacity(64 << 10, file), listed) })
+        Ok(Self { target, file: Making::Beside(BufWriter::with_capacity(64 << 10, file), entry) })
     }
 
     /// Writes what is left, makes it durable, and gives the file its name.
@@ -110,13 +97,28 @@ impl AtomicFile {
     /// # Errors
     /// If that fails, for instance because the disk is full; nothing is left then, and a file that was there is as before.
     pub fn commit(self) -> io::Result<()> {
-        let Making::Beside(file, listed) = self.file else { return Ok(()) };
+        let Making::Beside(file, _entry) = self.file else { return Ok(()) };
         let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
         file.as_file().sync_all()?;
         file.persist(&self.target).map_err(|error| error.error)?;
-        drop(listed);
         Ok(())
     }
+}
+
+/// Where the links of a path lead; the last of them may lead to a file that is not there yet.
+fn follow(path: &Path) -> io::Result<PathBuf> {
+    const MOST_LINKS: usize = 40;
+    let mut path = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        match path.canonicalize() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            found => return found,
+        }
+        let Ok(next) = path.read_link() else { return Ok(path) };
+        // A relative link starts where it lies; an absolute one replaces what it is joined to.
+        path = path.parent().unwrap_or(Path::new("")).join(next);
+    }
+    Err(io::Error::other("found a link that leads through too many others, expected a file to write"))
 }
 
 impl Write for AtomicFile {

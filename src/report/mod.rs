@@ -4,6 +4,7 @@ mod audit;
 mod bench;
 mod decision;
 mod devices;
+mod first;
 mod json;
 mod number;
 mod phi_star;

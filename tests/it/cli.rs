@@ -8,6 +8,8 @@ use expect_test::{ExpectFile, expect_file};
 
 mod agree;
 mod backends;
+#[cfg(unix)]
+mod pipes_and_disks;
 
 fn program() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_slotwise"));
@@ -310,126 +312,4 @@ fn quiet_says_nothing_but_errors() {
     assert!(text(&loud.stderr).contains("seed 1"));
     let quiet = run("generate queue --jobs 3 --quiet");
     assert_eq!((text(&quiet.stderr), quiet.stdout), ("", loud.stdout));
-}
-
-#[cfg(unix)]
-mod pipes_and_disks {
-    use super::*;
-
-    /// Commands that print more than a pipe or a buffer holds, and ones that print little.
-    const COMMANDS: [&str; 4] = [
-        "generate cluster --gpus 20000",
-        "place --cluster synthetic:4000 --queue synthetic:9000",
-        "audit --cluster synthetic:100 --format table",
-        "devices",
-    ];
-
-    #[test]
-    fn a_closed_pipe_is_no_failure() {
-        for words in COMMANDS.into_iter().chain(["", "place --help"]) {
-            let mut child = program()
-                .args(words.split_whitespace())
-                .stdin(Stdio::null())
-                .stdout(Stdio::piped())
-                .stderr(Stdio::piped())
-                .spawn()
-                .unwrap();
-            drop(child.stdout.take());
-            let output = child.wait_with_output().unwrap();
-            let error = text(&output.stderr).lines().filter(|line| !line.contains("note: ")).collect::<String>();
-            assert_eq!((output.status.code(), error.as_str()), (Some(0), ""), "{words}");
-        }
-    }
-
-    #[test]
-    fn a_closed_pipe_leaves_the_snapshot_whole() {
-        let folder = tempfile::tempdir().unwrap();
-        let after = folder.path().join("after.json");
-        let mut child = program()
-            .args(["place", "--cluster", "synthetic:4000", "--queue", "synthetic:9000", "--snapshot-out"])
-            .arg(&after)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        drop(child.stdout.take());
-        assert_eq!(child.wait().unwrap().code(), Some(0));
-        assert_eq!(run(&format!("audit --cluster {}", after.display())).status.code(), Some(0));
-    }
-
-    #[test]
-    #[cfg(target_os = "linux")]
-    fn a_full_disk_is_a_failure() {
-        let full = || std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-        for words in COMMANDS {
-            let output = program().args(words.split_whitespace()).stdin(Stdio::null()).stdout(full()).output().unwrap();
-            let error = text(&output.stderr);
-            assert_eq!(output.status.code(), Some(1), "{words}: {error}");
-            assert!(error.contains("cannot write standard output: No space left"), "{error}");
-            let output = run(&format!("{words} --out /dev/full"));
-            let error = text(&output.stderr);
-            assert_eq!(output.status.code(), Some(1), "{words}: {error}");
-            assert!(error.contains("cannot write /dev/full: No space left"), "{error}");
-        }
-        let folder = tempfile::tempdir().unwrap();
-        let after = folder.path().join("after.json");
-        let words = format!("place --cluster synthetic:400 --queue synthetic:900 --snapshot-out {}", after.display());
-        let output = program().args(words.split_whitespace()).stdout(full()).output().unwrap();
-        assert_eq!(output.status.code(), Some(1));
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "a snapshot was left");
-    }
-
-    #[test]
-    fn an_output_that_cannot_be_made_is_a_failure() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().display();
-        for out in [format!("{path}"), format!("{path}/none/out"), format!("{path}/none/")] {
-            let output = run(&format!("audit --cluster cluster.json --out {out}"));
-            assert_eq!(output.status.code(), Some(1), "{out}");
-            assert!(text(&output.stderr).contains(&out), "{}", text(&output.stderr));
-        }
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
-    }
-
-    #[test]
-    fn a_signal_leaves_no_unfinished_file() {
-        use std::os::unix::process::ExitStatusExt;
-        let words = "place --cluster synthetic:200000 --queue synthetic:400000 --quiet --out";
-        for (name, number) in [("INT", 2), ("TERM", 15)] {
-            let folder = tempfile::tempdir().unwrap();
-            let entries = || std::fs::read_dir(folder.path()).unwrap().count();
-            let mut child = program().args(words.split(' ')).arg(folder.path().join("out")).spawn().unwrap();
-            while entries() == 0 {
-                assert!(child.try_wait().unwrap().is_none(), "it ended without a file");
-                std::thread::sleep(std::time::Duration::from_millis(1));
-            }
-            Command::new("kill").args(["-s", name, &child.id().to_string()]).status().unwrap();
-            assert_eq!(child.wait().unwrap().signal(), Some(number));
-            assert_eq!(entries(), 0, "{name} left a file");
-        }
-    }
-
-    #[test]
-    fn an_output_follows_links() {
-        let folder = tempfile::tempdir().unwrap();
-        let (link, file) = (folder.path().join("link"), folder.path().join("file"));
-        std::os::unix::fs::symlink("file", &link).unwrap();
-        // First to what is not there yet, then to what is.
-        for capacity in [4, 8] {
-            let words = format!("phi-star --capacity {capacity} --demand 3:1 --format json --out {}", link.display());
-            assert_eq!(run(&words).status.code(), Some(0));
-            assert!(link.is_symlink() && !file.is_symlink());
-            assert!(std::fs::read_to_string(&file).unwrap().contains("phi_star"));
-        }
-    }
-
-    #[test]
-    fn a_bad_input_leaves_an_output_as_it_was() {
-        let folder = tempfile::tempdir().unwrap();
-        let out = folder.path().join("out");
-        std::fs::write(&out, "before").unwrap();
-        let output = pipe(&format!("place --cluster cluster.json --queue - --out {}", out.display()), b"{");
-        assert_eq!(output.status.code(), Some(2));
-        assert_eq!(std::fs::read(&out).unwrap(), b"before");
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
-    }
 }

@@ -453,9 +453,10 @@ proptest! {
     #[test]
     fn threads_do_not_matter(
         seed in any::<u64>(), nodes in 1usize..80, per in 1usize..80, asking in 0u32..4, threads in 1usize..5,
+        touches in prop_oneof![Just(900usize), Just(10_000)],
     ) {
         let cluster = synthetic::cluster(nodes, seed).unwrap();
-        let batch = synthetic::batch(&cluster, 900, per, asking, seed).unwrap();
+        let batch = synthetic::batch(&cluster, touches, per, asking, seed).unwrap();
         let (mut cpu, mut reference) = (Cpu::new(threads).unwrap(), Reference::new());
         cpu.load(&NodeRows::of(&cluster).unwrap()).unwrap();
         reference.load(&NodeRows::of(&cluster).unwrap()).unwrap();

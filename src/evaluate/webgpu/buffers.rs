@@ -148,7 +148,7 @@ impl Device {
             self.queue.write_buffer(&part.buffer, offset, chunk);
             offset += chunk.len() as u64;
             if number > 0 {
-                self.wait(&self.send(self.commands())?)?;
+                self.wait(&self.send(self.commands().finish())?)?;
             }
         }
         self.check()

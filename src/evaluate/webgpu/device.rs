@@ -127,8 +127,8 @@ impl Device {
     ///
     /// # Errors
     /// If anything went wrong so far.
-    pub(super) fn send(&self, commands: wgpu::CommandEncoder) -> Result<wgpu::SubmissionIndex, EvalError> {
-        let sent = self.queue.submit([commands.finish()]);
+    pub(super) fn send(&self, commands: wgpu::CommandBuffer) -> Result<wgpu::SubmissionIndex, EvalError> {
+        let sent = self.queue.submit([commands]);
         self.check().map(|()| sent)
     }
 

@@ -70,7 +70,7 @@ impl Limits {
             buffer,
             groups: self.groups.min(adapter.max_compute_workgroups_per_dimension).max(1),
             piece: self.piece.min(binding).min(buffer / 4),
-            scratch: self.scratch.min(binding),
+            scratch: self.scratch.min(binding).min(buffer),
             patience: self.patience,
         })
     }

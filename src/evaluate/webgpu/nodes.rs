@@ -12,7 +12,7 @@ use crate::evaluate::kernels::Kernel;
 use crate::evaluate::node_rows::NodeRows;
 
 /// Nodes a workgroup counts before it adds up, as the kernel has it.
-const TILE: u64 = 4096;
+pub(super) const TILE: u64 = 4096;
 
 /// The rows of the nodes on the device.
 #[derive(Debug)]
@@ -103,7 +103,7 @@ impl Nodes {
             let call = device.call(&self.apply, &bindings, edits.len().div_ceil(64) as u64);
             let mut commands = device.commands();
             put(&[call], &mut commands);
-            device.send(commands)?;
+            device.send(commands.finish())?;
         }
         Ok(())
     }
@@ -132,7 +132,7 @@ impl Nodes {
             put(&[call], &mut commands);
             commands.copy_buffer_to_buffer(pools.buffer(), 0, answers.buffer(), 0, pool_bytes);
             commands.copy_buffer_to_buffer(compositions.buffer(), 0, answers.buffer(), pool_bytes, composition_bytes);
-            let sent = device.send(commands)?;
+            let sent = device.send(commands.finish())?;
             device.read(&sent, &answers, |bytes| {
                 let (of_pools, of_compositions) = bytes.split_at(pool_bytes as usize);
                 cast_slice_mut(&mut out.pools[counted.clone()]).copy_from_slice(of_pools);

@@ -13,13 +13,13 @@ use crate::evaluate::kernels::Kernel;
 use crate::evaluate::query::{DemandClass, NodeQuery};
 
 /// Nodes of a tile, as the kernel has it.
-const TILE: usize = 512;
+pub(super) const TILE: usize = 512;
 
 /// All keys are below.
-const KEYS: usize = 128;
+pub(super) const KEYS: usize = 128;
 
 /// Classes for which a workgroup counts at once.
-const CLASSES: u64 = 16;
+pub(super) const CLASSES: u64 = 16;
 
 /// The kernel, and the buffers that it works on.
 #[derive(Debug)]
@@ -118,7 +118,7 @@ impl Ranking {
         put(&calls, &mut commands);
         let bytes = words(classes.len() * k);
         commands.copy_buffer_to_buffer(slots.buffer(), 0, answers.buffer(), 0, bytes);
-        let sent = device.send(commands)?;
+        let sent = device.send(commands.finish())?;
         device.read(&sent, &answers, |found| {
             for (class, found) in classes.zip(found[..bytes as usize].chunks(k * size_of::<u32>())) {
                 cast_slice_mut(&mut out[query.slots(class)][..k]).copy_from_slice(found);

@@ -22,10 +22,13 @@ use crate::evaluate::measure::Speed;
 use crate::evaluate::rank::RankKey;
 
 /// Touches a workgroup scores, as the kernel has it.
-const TILE: usize = 512;
+pub(super) const TILE: usize = 512;
+
+/// Tiles whose candidates a workgroup puts together.
+pub(super) const JOINERS: u64 = 64;
 
 /// Bytes of a `Head` of the kernel.
-const HEAD: u64 = 48;
+pub(super) const HEAD: u64 = 48;
 
 /// Up to so many candidates of a job one thread goes through.
 const SMALL_JOB: usize = 64;
@@ -139,7 +142,7 @@ impl Scoring {
         if best > 0 {
             commands.copy_buffer_to_buffer(loaded.best.buffer(), 0, answers.buffer(), rows, best);
         }
-        let sent = device.send(commands)?;
+        let sent = device.send(commands.finish())?;
         slot.flight = Some(Flight { piece, sent, answers });
         Ok(())
     }
@@ -159,7 +162,7 @@ impl Scoring {
             (8, heads),
         ];
         let join = [(0, params), (5, offsets), (6, given), (7, rows), (8, heads), (9, carry)];
-        vec![device.call(&self.score, &score, *tiles), device.call(&self.join, &join, tiles.div_ceil(64))]
+        vec![device.call(&self.score, &score, *tiles), device.call(&self.join, &join, tiles.div_ceil(JOINERS))]
     }
 
     /// The calls that find the best candidates of a piece.
@@ -184,8 +187,8 @@ impl Scoring {
             let mut slot = Slot::new();
             let loaded = slot.load(device, batch, &piece)?;
             // Two pieces under way at most, as ever.
-            device.wait(&device.send(device.commands())?)?;
-            let copy = slot.answers_of_copy(device, &piece)?;
+            device.wait(&device.send(device.commands().finish())?)?;
+            let copy = Store::rows("a copy of touches").room(device, touch_bytes(&piece))?;
             slots.push((slot, piece, loaded, copy));
         }
         let score = |commands: &mut wgpu::CommandEncoder| {
@@ -196,8 +199,7 @@ impl Scoring {
         };
         let copy = |commands: &mut wgpu::CommandEncoder| {
             for (_, piece, loaded, copy) in &slots {
-                let bytes = size_of_val(&batch.touches()[piece.touches.clone()]) as u64;
-                loaded.touches.copy_to(copy, bytes, commands);
+                loaded.touches.copy_to(copy, touch_bytes(piece), commands);
             }
         };
         let (mut scoring, mut copying) = (Duration::MAX, Duration::MAX);
@@ -213,6 +215,7 @@ impl Scoring {
 fn time(device: &Device, work: &dyn Fn(&mut wgpu::CommandEncoder)) -> Result<Duration, EvalError> {
     let mut commands = device.commands();
     (0..REPEATS).for_each(|_| work(&mut commands));
+    let commands = commands.finish();
     let start = Instant::now();
     device.wait(&device.send(commands)?)?;
     Ok(start.elapsed() / REPEATS)
@@ -224,6 +227,10 @@ fn pieces<'a>(device: &Device, batch: &'a Batch) -> Pieces<'a> {
     // Whole tiles, where there is room for one.
     let touches = if touches > TILE { touches - touches % TILE } else { touches };
     Pieces::new(batch, touches, device.limits.piece as usize / size_of::<Candidate>())
+}
+
+fn touch_bytes(piece: &Piece) -> u64 {
+    (piece.touches.len() * size_of::<Touch>()) as u64
 }
 
 /// Keeps the sums of a candidate that goes on in the next piece.
@@ -301,11 +308,6 @@ impl Slot {
                 }
             }
         })
-    }
-
-    /// Room for a copy of the touches, to compare with.
-    fn answers_of_copy(&mut self, device: &Device, piece: &Piece) -> Result<Part, EvalError> {
-        Store::rows("a copy of touches").room(device, (piece.touches.len() * size_of::<Touch>()) as u64)
     }
 }
 

@@ -138,7 +138,7 @@ fn wild(nodes: usize, sizes: &[usize], jobs: &[u32], seed: u64) -> Batch {
 #[test]
 fn batches_at_the_edges_are_scored_alike() {
     let mut three = Three::new(synthetic::cluster(700, 5).unwrap());
-    let large: Vec<usize> = (0..60).map(|i| [0, 1, 700, 3, 0, 64, 65, 511, 512, 513 % 700][i % 10]).collect();
+    let large: Vec<usize> = (0..60).map(|i| [0, 1, 700, 3, 0, 64, 65, 511, 512, 513][i % 10]).collect();
     let cases: [(&[usize], &[u32]); 9] = [
         (&[], &[]),
         (&[], &[0, 0, 0]),
@@ -278,8 +278,4 @@ fn a_batch_larger_than_a_binding_is_scored_alike() {
     for check in conformance::scores(&mut backend, &mut cpu, &batch).unwrap() {
         assert_eq!(check.mismatch, None);
     }
-    let start = std::time::Instant::now();
-    backend.evaluate(&batch, &mut Scores::default()).unwrap();
-    println!("20 million touches: {:?}", start.elapsed());
-    println!("{:?}", backend.measure(&batch, 1));
 }

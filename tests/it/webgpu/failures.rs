@@ -28,7 +28,9 @@ fn a_fault_in_any_shader_is_found() {
         };
         let mut backend = WebGpu::open_altered(AdapterChoice::Any, &Limits::default(), &text).unwrap();
         let checks = conformance::suite(&mut backend, 11).unwrap();
-        assert!(checks.iter().any(|check| check.mismatch.is_some()), "{wrong}");
+        // An edit that is not applied is seen in what is then scored.
+        let shows = |of: Kernel| of == kernel || kernel == Kernel::apply_edits;
+        assert!(checks.iter().any(|check| check.mismatch.is_some() && shows(check.kernel)), "{wrong}");
     }
 }
 

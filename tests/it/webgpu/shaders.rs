@@ -4,10 +4,8 @@ use std::mem::offset_of;
 
 use naga::back::{glsl, hlsl, msl, spv};
 use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
-use slotwise::evaluate::abi::{
-    Candidate, NONE, Need, NodeAmounts, NodeAttributes, NodeBits, NodeEdit, PackedState, ScoreRow, Touch,
-};
-use slotwise::evaluate::{DemandClass, Kernel, NodeOrder, PoolCensus, Reason, WebGpu};
+use slotwise::evaluate::abi::{Candidate, Need, NodeAmounts, NodeAttributes, NodeBits, NodeEdit, ScoreRow, Touch};
+use slotwise::evaluate::{DemandClass, Kernel, WebGpu};
 
 fn parsed(kernel: Kernel) -> (naga::Module, ModuleInfo) {
     let text = WebGpu::shader(kernel);
@@ -114,51 +112,4 @@ fn rows_are_the_same_bytes() {
     assert_eq!(offset_of!(NodeBits, free), offset_of!(NodeBits, capacity) + 2);
     assert_eq!(offset_of!(Touch, taken), offset_of!(Touch, freed) + 2);
     assert_eq!(offset_of!(NodeAttributes, flags), offset_of!(NodeAttributes, composition) + 2);
-}
-
-/// A constant of a kernel, worked out.
-fn constant(kernel: Kernel, name: &str) -> u32 {
-    let (module, _) = parsed(kernel);
-    let found = module.constants.iter().find(|(_, constant)| constant.name.as_deref() == Some(name));
-    let (_, constant) = found.unwrap_or_else(|| panic!("{}: no `{name}`", kernel.name()));
-    match module.global_expressions[constant.init] {
-        naga::Expression::Literal(naga::Literal::U32(number)) => number,
-        ref other => panic!("{}: `{name}` is {other:?}", kernel.name()),
-    }
-}
-
-#[test]
-fn constants_are_the_hosts() {
-    let word = |offset: usize| (offset / 4) as u32;
-    let score = Kernel::score_candidates;
-    let (rank, count) = (Kernel::rank_nodes, Kernel::census);
-    let pairs = [
-        (score, "NONE", NONE),
-        (score, "ANCHOR", PackedState::ANCHOR),
-        (score, "SLACK", PackedState::SLACK),
-        (score, "NOT_FULL", PackedState::NOT_FULL),
-        (score, "NOT_EMPTY", PackedState::NOT_EMPTY),
-        (score, "OVERFLOW", PackedState::OVERFLOW),
-        (score, "WAS_OUTSIDE", PackedState::WAS_OUTSIDE),
-        (score, "SCHEDULABLE", u32::from(NodeAttributes::SCHEDULABLE) << 16),
-        (score, "REASON_GPU_BUSY", Reason::GpuBusy.number()),
-        (score, "REASON_NO_CPU", Reason::NoCpu.number()),
-        (score, "REASON_NO_MEMORY", Reason::NoMemory.number()),
-        (rank, "FIRST_FIT", NodeOrder::FirstFit as u32),
-        (rank, "BEST_FIT", NodeOrder::BestFit as u32),
-        (rank, "WORST_FIT", NodeOrder::WorstFit as u32),
-        (count, "N_COMPOSITIONS", slotwise::cluster::N_COMPOSITIONS as u32),
-        (count, "POOL_WORDS", word(size_of::<PoolCensus>())),
-        (count, "POOL_NODES", word(offset_of!(PoolCensus, nodes))),
-        (count, "POOL_UNSCHEDULABLE", word(offset_of!(PoolCensus, unschedulable))),
-        (count, "POOL_EMPTY", word(offset_of!(PoolCensus, empty))),
-        (count, "POOL_PARTIAL", word(offset_of!(PoolCensus, partial))),
-        (count, "POOL_FULL", word(offset_of!(PoolCensus, full))),
-        (count, "POOL_SLOTS_OVERFLOW", word(offset_of!(PoolCensus, slots_overflow))),
-        (count, "POOL_NO_VACANCY", word(offset_of!(PoolCensus, no_vacancy))),
-        (count, "POOL_BY_FREE", word(offset_of!(PoolCensus, by_free))),
-    ];
-    for (kernel, name, expected) in pairs {
-        assert_eq!(constant(kernel, name), expected, "{name}");
-    }
 }
