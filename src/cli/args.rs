@@ -9,6 +9,7 @@ use super::help;
 use crate::anchor::Trigger;
 use crate::decide::Policy;
 use crate::evaluate::{Choice, Crossover};
+use crate::formats::GpusPerProc;
 use crate::workload::synthetic::Mix;
 
 /// Decides where the jobs of a GPU cluster go, and says how well a cluster is packed.
@@ -83,7 +84,7 @@ pub(super) enum Command {
 /// The cluster to work on.
 #[derive(Debug, ClapArgs)]
 pub(super) struct ClusterArg {
-    /// A snapshot (JSON, - for standard input, may be gzip'd), alibaba-2026:FILE, or synthetic:GPUS[:SEED]
+    /// A snapshot (JSON, - for standard input, may be gzip'd), alibaba-2026:FILE, openb:FILE, or synthetic:GPUS[:SEED]
     #[arg(long, value_name = "CLUSTER")]
     pub(super) cluster: String,
 }
@@ -94,6 +95,17 @@ pub(super) struct BackendArg {
     /// Where to evaluate; results are the same everywhere
     #[arg(long, default_value = "auto", value_parser = backend())]
     pub(super) backend: Choice,
+}
+
+/// How a trace becomes a queue.
+#[derive(Clone, Copy, Debug, Default, ClapArgs)]
+pub(super) struct TraceArgs {
+    /// Press a trace together until the free GPUs are loaded to this share
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(super) load: Option<u32>,
+    /// The GPUs that a processor of swf:FILE stands for, such as 1 or 1/8
+    #[arg(long, value_name = "N[/M]")]
+    pub(super) gpus_per_proc: Option<GpusPerProc>,
 }
 
 /// The backend to evaluate on, and how small a call is not worth the way to it.
@@ -127,7 +139,7 @@ pub(super) struct ScoreArgs {
 pub(super) struct PlaceArgs {
     #[command(flatten)]
     pub(super) cluster: ClusterArg,
-    /// The queue (JSONL, - for standard input, may be gzip'd), philly:FILE, or synthetic:JOBS[:SEED]
+    /// The queue (JSONL, - for standard input, may be gzip'd), synthetic:JOBS[:SEED], or a trace such as philly:FILE
     #[arg(long, value_name = "QUEUE")]
     pub(super) queue: String,
     /// Who decides
@@ -150,9 +162,8 @@ pub(super) struct PlaceArgs {
     /// Jobs that are ranked together; never changes a result
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub(super) window: u32,
-    /// Press a trace together until the free GPUs are loaded to this share
-    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub(super) load: Option<u32>,
+    #[command(flatten)]
+    pub(super) trace: TraceArgs,
     /// Stop after this many lines of the queue, to look at the cluster in the middle of a trace
     #[arg(long, value_name = "N")]
     pub(super) first: Option<usize>,

@@ -82,9 +82,22 @@ A blocked job says why: capacity (not enough free GPUs), fragmentation (enough,
 but they cannot be packed), constraint (CPU, memory, model or topology), space
 (the policy's own space refuses it, or the moves that it would need are not
 allowed). --format json has a line for each job, with its devices and moves.
-Other inputs: --cluster synthetic:GPUS[:SEED] or alibaba-2026:NODES.csv (columns
-gpu_model, gpu_capacity_num, cpu_num, node_name); --queue synthetic:JOBS[:SEED]
-or philly:JOBS.csv (columns timestamp, duration, num_gpus, gpu_time, cluster).
+Other clusters: synthetic:GPUS[:SEED]; alibaba-2026:NODES.csv (gpu_model,
+gpu_capacity_num, cpu_num, node_name); openb:NODES.csv (sn, cpu_milli,
+memory_mib, gpu, model). Other queues: synthetic:JOBS[:SEED]; and traces, which
+come and go at their own pace unless --load presses them together:
+  philly:FILE        cluster_job_log, or CSV of timestamp, duration, num_gpus
+  openb:FILE         pods; those that ask for a share of a GPU are left out
+  alibaba-2026:FILE  jobs of the spot trace, requests per worker
+  helios:FILE        cluster_log.csv
+  acme:FILE          trace_seren.csv or trace_kalos.csv
+  swf:FILE           with --gpus-per-proc, since it counts processors
+  sacct:FILE         sacct -a -X -P -o JobIDRaw,User,Partition,Submit,Start,End,
+                     ElapsedRaw,State,NNodes,ReqTRES,AllocTRES
+Rows that are left out are counted by reason, and what was assumed is said, on
+standard error. A trace that states the GPUs of a whole job: an instance a node
+where its number of nodes divides them; else up to 8 are one instance, and a
+larger multiple of 8 is instances of 8.
 
 Small calls stay on the cpu where a device would take longer: --crossover says
 from how much work on a device is asked, and auto measures it.

@@ -25,5 +25,6 @@ mod formats;
 mod layers;
 mod model_check;
 mod operators;
+mod traces;
 mod webgpu;
 mod pinned;

@@ -20,7 +20,7 @@ const STEP: u64 = 1024;
 pub(super) fn run(args: &PlaceArgs, options: &Options, talk: &Talk) -> Result<(), Failure> {
     let snapshot = input::cluster(&args.cluster.cluster, talk)?;
     let (mut cluster, as_of) = (snapshot.cluster, snapshot.as_of);
-    let mut queue = input::queue(&args.queue, &mut cluster, args.load, talk)?;
+    let mut queue = input::queue(&args.queue, &mut cluster, args.trace, talk)?;
     queue.truncate(args.first.unwrap_or(usize::MAX));
     let backend = open_backend(&args.evaluate, options, talk)?;
     let settings = PlaceOptions {

@@ -4,7 +4,7 @@ mod resolve;
 
 use rustc_hash::FxHashMap;
 
-use super::super::args::{Format, ScoreArgs};
+use super::super::args::{Format, ScoreArgs, TraceArgs};
 use super::super::input;
 use super::{Failure, Options, Output, Talk, open_backend, write_all};
 use crate::anchor::State;
@@ -19,7 +19,7 @@ const CHUNK: usize = 64 << 10;
 
 pub(super) fn run(args: &ScoreArgs, options: &Options, talk: &Talk) -> Result<(), Failure> {
     let mut cluster = input::cluster(&args.cluster.cluster, talk)?.cluster;
-    let queue = input::queue(&args.queue, &mut cluster, None, talk)?;
+    let queue = input::queue(&args.queue, &mut cluster, TraceArgs::default(), talk)?;
     let specs = read_candidates(&args.candidates)?;
     let mut backend = open_backend(&args.evaluate, options, talk)?;
     let sets = resolve::candidates(&cluster, &queue, &specs);

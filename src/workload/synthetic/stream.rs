@@ -82,7 +82,8 @@ pub fn synthetic_trace(options: &StreamOptions) -> Vec<TraceJob> {
         let gpus_per_instance = dice.weighted(&sizes).unwrap_or(1);
         let instances = dice.weighted(if gpus_per_instance == 8 { &eights } else { &smalls }).unwrap_or(1);
         let duration_s = duration(&mut dice);
-        let job = TraceJob { name: format!("job-{i}"), submit_s: 0, duration_s, instances, gpus_per_instance };
+        let name = format!("job-{i}");
+        let job = TraceJob { name, duration_s, instances, gpus_per_instance, ..TraceJob::default() };
         gpu_seconds += u128::from(job.gpus()) * u128::from(duration_s);
         jobs.push(job);
     }
