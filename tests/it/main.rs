@@ -26,5 +26,5 @@ mod layers;
 mod model_check;
 mod operators;
 mod traces;
-mod webgpu;
 mod pinned;
+mod webgpu;
