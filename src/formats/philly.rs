@@ -1,14 +1,14 @@
 //! Microsoft's Philly trace, in two forms: the log of the trace itself (JSON, see `philly_log`), and the CSV that
 //! simulators use, `timestamp,duration,num_gpus` and other columns.
 
-use std::io::{BufReader, Read};
+use std::io::{BufReader, Cursor, Read};
 
 use crate::workload::TraceJob;
 
 use super::error::FormatError;
 use super::gather::{Gather, LeftOut, Row, Run, SameId, Trace, Unread};
 use super::philly_log;
-use super::source::{HeadThenRest, Source};
+use super::source::Source;
 use super::split::split;
 use super::table::{Column, Table};
 
@@ -41,7 +41,7 @@ pub fn read_philly_from(name: &str, reader: impl Read) -> Result<Trace, FormatEr
     let mut head = Vec::new();
     reader.by_ref().take(HEAD).read_to_end(&mut head).map_err(|error| FormatError::unreadable(name, error))?;
     let is_json = matches!(head.trim_ascii_start().first(), Some(b'[' | b'{'));
-    let whole = HeadThenRest::new(head, reader);
+    let whole = Cursor::new(head).chain(reader);
     if is_json { philly_log::read(name, BufReader::new(whole)) } else { read_csv(name, whole) }
 }
 

@@ -25,6 +25,6 @@ mod formats;
 mod layers;
 mod model_check;
 mod operators;
-mod traces;
 mod pinned;
+mod traces;
 mod webgpu;
