@@ -64,15 +64,15 @@ pub(super) fn facts<K: AsRef<str>, V: AsRef<str>>(facts: &[(K, V)]) -> String {
 /// The words of a text on lines of at most `width` characters; a word that is longer has a line of its own.
 pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
-    for word in printable(text).split_whitespace() {
+    for word in text.split_whitespace().map(printable) {
         let line = lines.last_mut().map(|line| (line.chars().count(), line));
         match line {
-            Some((0, line)) => line.push_str(word),
+            Some((0, line)) => line.push_str(&word),
             Some((length, line)) if length + 1 + word.chars().count() <= width => {
                 line.push(' ');
-                line.push_str(word);
+                line.push_str(&word);
             }
-            _ => lines.push(word.to_owned()),
+            _ => lines.push(word),
         }
     }
     lines
