@@ -155,12 +155,17 @@ struct Promising {
 
 fn promising_pairs(mover: &Mover<'_, '_>, pool: PoolId, stuck: &Stuck) -> Promising {
     let pool = mover.transaction.state().pool(pool);
-    let few = |set: &NodeSet| -> Vec<NodeId> {
-        set.iter().map(|position| pool.node_at(position)).filter(|&node| !stuck.has(mover, node)).take(LOOK).collect()
+    let few = |set: &NodeSet, nodes: &mut Vec<NodeId>| {
+        let all = set.iter().map(|position| pool.node_at(position));
+        nodes.extend(all.filter(|&node| !stuck.has(mover, node)).take(LOOK));
     };
-    let outside = few(pool.outside());
+    // Those outside Σ, then those with room.
+    let mut fresh = Vec::with_capacity(2 * LOOK);
+    few(pool.outside(), &mut fresh);
+    let n_outside = fresh.len();
     let rooms = (NARROWEST_SLOT..pool.capacity()).filter(|room| pool.slotted_rooms() >> room & 1 == 1);
-    let with_room: Vec<NodeId> = rooms.flat_map(|room| few(pool.slotted_with_room(room))).collect();
+    rooms.for_each(|room| few(pool.slotted_with_room(room), &mut fresh));
+    let (outside, with_room) = fresh.split_at(n_outside);
     let mut pairs = Vec::new();
     for (i, &first) in with_room.iter().enumerate() {
         pairs.extend(with_room[i + 1..].iter().map(|&second| (first, second)));
@@ -173,12 +178,15 @@ fn promising_pairs(mover: &Mover<'_, '_>, pool: PoolId, stuck: &Stuck) -> Promis
             pairs.extend(outside[i + 1..].iter().chain(&helpers).map(|&second| (first, second)));
         }
     }
-    let fresh: Vec<NodeId> = outside.into_iter().chain(with_room).collect();
     // What could not be repacked among its own kind may be with others.
-    let mut given_up: Vec<NodeId> = stuck.kinds.values().copied().collect();
-    given_up.sort_unstable();
-    pairs.extend(fresh.iter().flat_map(|&first| given_up.iter().map(move |&second| (first, second))));
-    pairs.retain(|pair| !stuck.pairs.contains(pair));
+    if !stuck.kinds.is_empty() {
+        let mut given_up: Vec<NodeId> = stuck.kinds.values().copied().collect();
+        given_up.sort_unstable();
+        pairs.extend(fresh.iter().flat_map(|&first| given_up.iter().map(move |&second| (first, second))));
+    }
+    if !stuck.pairs.is_empty() {
+        pairs.retain(|pair| !stuck.pairs.contains(pair));
+    }
     Promising { fresh, pairs }
 }
 

@@ -84,8 +84,9 @@ fn read_in_pieces(name: &str, reader: impl Read, whole: usize, window: usize) ->
 /// with the cluster.
 const READ_WHOLE: usize = 8 << 20;
 
-/// How much of a larger document is in memory at a time.
-const WINDOW: usize = 1 << 20;
+/// How much of a larger document is in memory at a time. An element across its end is read at the stream's pace, which one
+/// in hundreds is.
+const WINDOW: usize = 128 << 10;
 
 fn overcommitted(cluster: &Cluster) -> Vec<Note> {
     let all = || cluster.node_ids().filter(|&id| cluster.node(id).overcommitted());

@@ -104,9 +104,10 @@ impl<R: Read> Stream<R> {
     /// Buffers the next bytes in place of the ones that have been read.
     fn fill(&mut self) -> io::Result<()> {
         let mut bytes = self.window.bytes.borrow_mut();
-        if bytes.capacity() > 2 * self.size {
-            // The head was long; let it go while what is read from it is still small.
+        if bytes.capacity() != self.size {
+            // The head is let go, while what was read from it is still small.
             *bytes = Vec::new();
+            bytes.reserve_exact(self.size);
         }
         bytes.clear();
         self.window.at.set(0);
