@@ -9,6 +9,7 @@ use super::help;
 use crate::anchor::Trigger;
 use crate::decide::Policy;
 use crate::evaluate::Choice;
+use crate::simulate::{Discipline, Share, Until};
 use crate::workload::synthetic::Mix;
 
 /// Decides where the jobs of a GPU cluster go, and says how well a cluster is packed.
@@ -72,6 +73,9 @@ pub(super) enum Command {
     /// Run a long stream of jobs and check every invariant
     #[command(after_long_help = help::STRESS)]
     Stress(StressArgs),
+    /// Play a trace against a cluster under several schedulers, and compare them
+    #[command(after_long_help = help::SIMULATE)]
+    Simulate(SimulateArgs),
     /// Hold a backend against the reference
     #[command(after_long_help = help::VERIFY)]
     Verify(VerifyArgs),
@@ -128,7 +132,7 @@ pub(super) struct PlaceArgs {
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(super) seed: u64,
     /// When the compass policies compact by moving running instances
-    #[arg(long, default_value = "every-event", value_parser = trigger())]
+    #[arg(long, default_value = Trigger::EveryEvent.name(), value_parser = trigger())]
     pub(super) compact: Trigger,
     /// The most instances that an event may move; 0 moves nothing [default: no limit]
     #[arg(long, value_name = "K")]
@@ -264,6 +268,59 @@ pub(super) struct StressArgs {
     pub(super) load: u32,
 }
 
+/// `simulate`.
+#[derive(Debug, ClapArgs)]
+pub(super) struct SimulateArgs {
+    /// A trace (JSONL, - for standard input, may be gzip'd), philly:FILE, or synthetic:JOBS[:SEED]
+    #[arg(long, value_name = "TRACE")]
+    pub(super) trace: String,
+    /// Who schedules, one run each: a policy of place, compass:TRIGGER, compass-paper:TRIGGER, or sif-opt
+    #[arg(long, value_name = "P,P,…", value_delimiter = ',', default_value = "compass,best-fit")]
+    pub(super) policy: Vec<String>,
+    /// When the compass policies compact, where the policy names no trigger
+    #[arg(long, default_value = Trigger::EveryEvent.name(), value_parser = trigger())]
+    pub(super) compact: Trigger,
+    /// The most instances that an event may move; 0 moves nothing [default: no limit]
+    #[arg(long, value_name = "K")]
+    pub(super) migration_budget: Option<u32>,
+    /// As many 8-GPU nodes as hold the trace's own demand for this share of its time [default: 0.90]
+    #[arg(long, value_name = "SHARE", group = "size")]
+    pub(super) eta: Option<Share>,
+    /// This many 8-GPU nodes
+    #[arg(long, value_name = "N", group = "size", value_parser = clap::value_parser!(u64).range(1..=help::MOST / 8))]
+    pub(super) nodes: Option<u64>,
+    /// A snapshot, alibaba-2026:FILE, or synthetic:GPUS[:SEED]; what runs there leaves after its remaining_s, or never
+    #[arg(long, value_name = "CLUSTER", group = "size")]
+    pub(super) cluster: Option<String>,
+    /// Where the time ends that --eta looks at: with the last job that would end, or at the last submission
+    #[arg(long, default_value = "last-end", value_parser = until())]
+    pub(super) until: Until,
+    /// Only the jobs that are submitted in this day of the trace, from 0
+    #[arg(long, value_name = "K", conflicts_with = "window")]
+    pub(super) day: Option<u32>,
+    /// Only the jobs that are submitted in these seconds of the trace, the last excluded
+    #[arg(long, value_name = "FROM..TO", value_parser = seconds_range)]
+    pub(super) window: Option<(u64, u64)>,
+    /// Seconds for which a running job pauses when an event moves it
+    #[arg(long, value_name = "SECONDS", default_value_t = 8, value_parser = clap::value_parser!(u64).range(0..=1 << 32))]
+    pub(super) move_cost: u64,
+    /// In which order jobs start
+    #[arg(long, default_value = Discipline::Fifo.name(), value_parser = discipline())]
+    pub(super) discipline: Discipline,
+    /// The seed of the policy `random`
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(super) seed: u64,
+    /// The share of the cluster's GPUs (with --eta, of 1,000) that a synthetic trace asks for on average
+    #[arg(long, value_name = "PERCENT", default_value_t = 95, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(super) load: u32,
+    /// How common instances of each size are in a synthetic trace
+    #[arg(long, default_value = Mix::Gfs.name(), value_parser = mix())]
+    pub(super) mix: Mix,
+    /// Write how things stood at every time (CSV, a row for each interval in which nothing happened)
+    #[arg(long, value_name = "FILE")]
+    pub(super) series: Option<PathBuf>,
+}
+
 /// `verify`.
 #[derive(Debug, ClapArgs)]
 pub(super) struct VerifyArgs {
@@ -301,11 +358,25 @@ fn mix() -> impl TypedValueParser<Value = Mix> {
 }
 
 fn trigger() -> impl TypedValueParser<Value = Trigger> {
-    PossibleValuesParser::new(["every-event", "when-blocked", "never"]).map(|word| match word.as_str() {
-        "when-blocked" => Trigger::WhenBlocked,
-        "never" => Trigger::Never,
-        _ => Trigger::EveryEvent,
+    PossibleValuesParser::new(Trigger::ALL.map(Trigger::name)).map(|word| Trigger::from_name(&word).unwrap_or_default())
+}
+
+fn discipline() -> impl TypedValueParser<Value = Discipline> {
+    PossibleValuesParser::new(Discipline::ALL.map(Discipline::name))
+        .map(|word| Discipline::from_name(&word).unwrap_or_default())
+}
+
+fn until() -> impl TypedValueParser<Value = Until> {
+    PossibleValuesParser::new(["last-end", "last-submit"]).map(|word| match word.as_str() {
+        "last-submit" => Until::LastSubmit,
+        _ => Until::LastEnd,
     })
+}
+
+/// `FROM..TO`, two integers, the first below the second.
+fn seconds_range(text: &str) -> Result<(u64, u64), String> {
+    let parts = text.split_once("..").and_then(|(from, to)| Some((from.parse().ok()?, to.parse().ok()?)));
+    parts.filter(|(from, to)| from < to).ok_or_else(|| "expected FROM..TO, two integers, FROM below TO".to_owned())
 }
 
 #[cfg(test)]

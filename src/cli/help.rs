@@ -145,6 +145,38 @@ Examples:
   slotwise stress
   slotwise stress --gpus 10000 --jobs 100000 --policy best-fit --seed 7";
 
+pub(super) const SIMULATE: &str = "\
+A trace has one job a line; instances (1) and priority (0, higher goes first)
+may be left out:
+  {\"job\":\"a\",\"submit_s\":0,\"duration_s\":3600,
+   \"gpus_per_instance\":8,\"instances\":2,\"priority\":1}
+(each on a line of its own). Other traces: philly:JOBS.csv, and
+synthetic:JOBS[:SEED] with Poisson arrivals.
+
+At one instant all departures come first, then all arrivals, then one pass over
+the queue. fifo: the head starts or the pass ends; easy: jobs behind the head
+may start if they do not keep it from the GPUs that it is promised; sjf and
+priority: as fifo, in another order. Each event (all departures of an instant,
+or one start) pauses every running job that it moves by --move-cost.
+
+AFR: mean share of avoidable partial nodes while jobs wait. AGU: mean share of
+busy GPUs then; BUSY: the same over the whole run. AJCT: mean time from
+submission to finish. FRAG: share of the time with a queue in which as many
+GPUs were free as its head asked for. EMPTY: mean number of empty nodes. WCC:
+share of time in which fillers sufficed for all slots. --format json has one
+object a run, with the exact sums, quantiles of waits and completion times by
+size (1, 2-4, 5-8, >8 GPUs), and what migrations cost.
+
+sif-opt starts a job whenever everything that runs and the job could be packed
+somehow, moves for free: a bound, not a policy.
+
+Examples:
+  slotwise simulate --trace philly:jobs.csv.gz --eta 0.90
+  slotwise simulate --trace philly:jobs.csv.gz --day 40 --nodes 60 \\
+    --policy compass,compass:when-blocked,best-fit,sif-opt
+  slotwise simulate --trace synthetic:20000 --nodes 250 --load 100 --mix venus
+  slotwise simulate --trace t.jsonl --cluster c.json --discipline easy";
+
 pub(super) const VERIFY: &str = "\
 Compares every kernel of a backend with the serial reference on clusters and
 candidates made from the seed, bit by bit. One check plants a fault, and must

@@ -3,8 +3,8 @@
 use super::failure::Failure;
 use super::output::Talk;
 use crate::cluster::Cluster;
-use crate::formats::{Note, Snapshot, cluster_source, queue_source};
-use crate::workload::Queue;
+use crate::formats::{Note, Snapshot, TraceOptions, cluster_source, queue_source, trace_source};
+use crate::workload::{Queue, TraceJob};
 
 /// The cluster that `--cluster` names, and what its reader noted.
 ///
@@ -24,6 +24,16 @@ pub(super) fn queue(origin: &str, cluster: &mut Cluster, load: Option<u32>, talk
     let (queue, notes) = queue_source(origin, cluster, load)?;
     tell(&notes, talk);
     Ok(queue)
+}
+
+/// The trace that `--trace` names.
+///
+/// # Errors
+/// If it cannot be read or made.
+pub(super) fn trace(origin: &str, options: &TraceOptions, talk: &Talk) -> Result<Vec<TraceJob>, Failure> {
+    let (jobs, notes) = trace_source(origin, options)?;
+    tell(&notes, talk);
+    Ok(jobs)
 }
 
 fn tell(notes: &[Note], talk: &Talk) {

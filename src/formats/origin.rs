@@ -1,14 +1,17 @@
 //! Where a cluster or a queue comes from: a path, or a prefix and what follows it.
 
 use crate::cluster::Cluster;
-use crate::workload::synthetic::{ClusterOptions, StreamOptions, synthetic_cluster, synthetic_queue};
-use crate::workload::{Queue, natural, replay, trace_to_queue};
+use crate::workload::synthetic::{
+    ClusterOptions, Mix, StreamOptions, synthetic_cluster, synthetic_queue, synthetic_trace,
+};
+use crate::workload::{Queue, TraceJob, natural, replay, trace_to_queue};
 
 use super::alibaba::read_alibaba_2026;
 use super::error::{FormatError, Note};
 use super::philly::read_philly;
 use super::queue::read_queue;
 use super::snapshot::{Snapshot, read_cluster};
+use super::trace::read_trace;
 
 /// The most GPUs or jobs that are made.
 const MOST: u64 = 100_000_000;
@@ -72,6 +75,39 @@ pub fn queue_source(
             Err(FormatError::new(origin, "found a queue without times, expected philly: or synthetic: with a load"))
         }
         _ => read_queue(origin, cluster),
+    }
+}
+
+/// What a trace that is made is like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TraceOptions {
+    /// The GPUs that it is to load.
+    pub gpus: u64,
+    /// To which share.
+    pub load_percent: u32,
+    /// How common instances of each size are.
+    pub mix: Mix,
+}
+
+/// The trace that `--trace` names: `philly:FILE`, `synthetic:JOBS[:SEED]`, or the path of a trace of our own. Sorted by
+/// submission, ties in the order of the file. Options only concern a synthetic trace, which has Poisson arrivals.
+///
+/// # Errors
+/// If it cannot be read or made.
+pub fn trace_source(origin: &str, options: &TraceOptions) -> Result<(Vec<TraceJob>, Vec<Note>), FormatError> {
+    match origin.split_once(':') {
+        Some(("philly", path)) => read_philly(path),
+        Some(("synthetic", rest)) => {
+            let (jobs, seed) = synthetic(origin, rest, "synthetic:JOBS[:SEED]")?;
+            let &TraceOptions { gpus, load_percent, mix } = options;
+            let stream = StreamOptions { jobs, seed, gpus, load_percent, mix, ..StreamOptions::default() };
+            Ok((synthetic_trace(&stream), Vec::new()))
+        }
+        Some((prefix @ ("openb" | "helios" | "acme" | "swf" | "sacct" | "slurm"), _)) => Err(later(origin, prefix)),
+        Some(("alibaba-2026" | "kubernetes", _)) => {
+            Err(FormatError::new(origin, "found a format of clusters, expected one of traces"))
+        }
+        _ => read_trace(origin),
     }
 }
 

@@ -61,7 +61,8 @@ pub fn read_philly_from(name: &str, reader: impl Read) -> Result<(Vec<TraceJob>,
         };
         let seconds = at.duration_since(DateTime::constant(1970, 1, 1, 0, 0, 0, 0)).as_secs();
         let name = format!("philly-{row}");
-        let job = TraceJob { name, submit_s: 0, duration_s: duration.round() as u64, instances, gpus_per_instance };
+        let duration_s = duration.round() as u64;
+        let job = TraceJob { name, duration_s, instances, gpus_per_instance, ..TraceJob::default() };
         jobs.push((seconds, job));
     }
     // Stable: ties stay in file order.

@@ -8,7 +8,7 @@ use crate::cluster::{BuildError, Cluster, JobSpec};
 use super::{Queue, QueueEntry};
 
 /// A job of a trace.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceJob {
     /// Its name, unique in the trace.
     pub name: String,
@@ -20,6 +20,8 @@ pub struct TraceJob {
     pub instances: u32,
     /// GPUs an instance, 0..=16.
     pub gpus_per_instance: u8,
+    /// Higher goes first where a queue discipline asks; 0 where the trace says nothing.
+    pub priority: u32,
 }
 
 impl TraceJob {
@@ -117,7 +119,7 @@ mod tests {
     use super::*;
 
     fn job(submit_s: u64, duration_s: u64, gpus_per_instance: u8) -> TraceJob {
-        TraceJob { name: format!("{submit_s}"), submit_s, duration_s, instances: 1, gpus_per_instance }
+        TraceJob { name: format!("{submit_s}"), submit_s, duration_s, instances: 1, gpus_per_instance, priority: 0 }
     }
 
     #[test]

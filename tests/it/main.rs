@@ -14,3 +14,5 @@ mod formats;
 mod layers;
 mod model_check;
 mod operators;
+mod simulate;
+mod simulate_laws;
