@@ -67,7 +67,7 @@ pub(super) enum Command {
     /// Every backend, and whether it can be used here
     #[command(after_long_help = help::DEVICES)]
     Devices,
-    /// Make a cluster or a queue from a seed
+    /// Make a cluster, a queue or a trace from a seed
     #[command(subcommand)]
     Generate(GenerateCommand),
     /// Run a long stream of jobs and check every invariant
@@ -181,6 +181,9 @@ pub(super) enum GenerateCommand {
     /// A queue, as --queue reads it
     #[command(after_long_help = help::GENERATE_QUEUE)]
     Queue(GenerateQueueArgs),
+    /// A trace, as simulate --trace reads it
+    #[command(after_long_help = help::GENERATE_TRACE)]
+    Trace(GenerateTraceArgs),
 }
 
 /// What everything that is made has.
@@ -245,6 +248,25 @@ pub(super) struct GenerateQueueArgs {
     /// MiB that a job asks for each GPU
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=16_000_000))]
     pub(super) memory_mib: u32,
+}
+
+/// `generate trace`.
+#[derive(Debug, ClapArgs)]
+pub(super) struct GenerateTraceArgs {
+    /// The number of jobs
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=help::MOST))]
+    pub(super) jobs: u64,
+    /// The GPUs that the jobs are to load
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=help::MOST))]
+    pub(super) gpus: u64,
+    /// The share of them that the jobs ask for on average
+    #[arg(long, value_name = "PERCENT", default_value_t = 95, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(super) load: u32,
+    #[command(flatten)]
+    pub(super) seed: SeedArgs,
+    /// The most instances of a job; also at most a quarter of the GPUs
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) largest_gang: u32,
 }
 
 /// `stress`.

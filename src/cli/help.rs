@@ -135,6 +135,14 @@ Examples:
   slotwise generate queue --jobs 5000 --gpus 10000 --seed 7 --out q.jsonl
   slotwise generate queue --mix hard --no-removals --within-rack 20";
 
+pub(super) const GENERATE_TRACE: &str = "\
+Jobs arrive as a Poisson process, whose rate makes them ask for --load percent
+of --gpus on average; durations have a heavy tail, from seconds to a week.
+
+Examples:
+  slotwise generate trace --jobs 20000 --gpus 2000 --mix venus --out t.jsonl
+  slotwise generate trace | slotwise simulate --trace - --nodes 125";
+
 pub(super) const STRESS: &str = "\
 Makes a cluster and a stream of jobs from the seed, decides every job, and
 checks: the books after a full recount, what each decision says against the

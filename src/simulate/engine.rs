@@ -170,9 +170,10 @@ impl<'a, S: Site> Engine<'a, S> {
     fn pass(&mut self, new: usize) {
         let all = std::mem::take(&mut self.changed);
         // Who was refused is refused again while nothing changes; the time alone only makes backfilling harder.
-        let may_start = |position: usize| all || position >= new;
-        while let Some(head) = self.waiting.head() {
-            if !may_start(head) || !self.start(head) {
+        while let Some(head) = self.waiting.head()
+            && (all || self.changed || head >= new)
+        {
+            if !self.start(head) {
                 break;
             }
         }

@@ -68,31 +68,41 @@ pub struct Summary {
     pub pauses_max: u32,
 }
 
+/// The times of some jobs that finished.
+#[derive(Default)]
+struct Times {
+    jct: Vec<u64>,
+    wait: Vec<u64>,
+}
+
 impl Summary {
     /// Of the run `outcome` of a scenario.
     pub fn of(scenario: &Scenario, outcome: &Outcome) -> Self {
-        let mut times: [(Vec<u64>, Vec<u64>); SIZE_CLASSES.len()] = Default::default();
+        let mut classes: [Times; SIZE_CLASSES.len()] = Default::default();
         for (job, became) in scenario.jobs().iter().zip(&outcome.jobs) {
             if let (Some(start), Some(finish)) = (became.start(), became.finish()) {
                 let class = SIZE_CLASSES.iter().position(|&(_, most)| job.gpus() <= most).unwrap_or(0);
-                times[class].0.push(finish - job.submit_s);
-                times[class].1.push(start - job.submit_s);
+                classes[class].jct.push(finish - job.submit_s);
+                classes[class].wait.push(start - job.submit_s);
             }
         }
-        let all = |of: fn(&(Vec<u64>, Vec<u64>)) -> &Vec<u64>| -> Vec<u64> {
-            times.iter().flat_map(|class| of(class).iter().copied()).collect()
-        };
-        let (mut jct, mut wait) = (all(|class| &class.0), all(|class| &class.1));
+        let mut all = Times::default();
+        for class in &classes {
+            all.jct.extend_from_slice(&class.jct);
+            all.wait.extend_from_slice(&class.wait);
+        }
         let jobs = scenario.jobs().len() as u64;
         let rejected = scenario.n_rejected();
         Self {
             jobs,
             rejected,
-            waiting: jobs - rejected - jct.len() as u64,
-            jct: Quantiles::of(&mut jct),
-            wait: Quantiles::of(&mut wait),
-            classes: times
-                .map(|(mut jct, mut wait)| SizeClass { jct: Quantiles::of(&mut jct), wait: Quantiles::of(&mut wait) }),
+            waiting: jobs - rejected - all.jct.len() as u64,
+            jct: Quantiles::of(&mut all.jct),
+            wait: Quantiles::of(&mut all.wait),
+            classes: classes.map(|Times { mut jct, mut wait }| SizeClass {
+                jct: Quantiles::of(&mut jct),
+                wait: Quantiles::of(&mut wait),
+            }),
             pauses_max: outcome.jobs.iter().map(|job| job.pauses).max().unwrap_or(0),
         }
     }

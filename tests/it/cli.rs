@@ -7,6 +7,7 @@ use std::process::{Command, Output, Stdio};
 use expect_test::{ExpectFile, expect_file};
 
 mod agree;
+mod simulate;
 
 fn program() -> Command {
     Command::new(env!("CARGO_BIN_EXE_slotwise"))

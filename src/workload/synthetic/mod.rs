@@ -41,7 +41,7 @@ impl Dice {
         let mut mantissa = u128::from(u << u.leading_zeros());
         // -log2(u / 2^64) is `log2` less the logarithm of the mantissa in [1, 2): 32 bits of it.
         for _ in 0..32 {
-            mantissa = mantissa * mantissa >> 63;
+            mantissa = (mantissa * mantissa) >> 63;
             let bit = mantissa >> 64;
             mantissa >>= bit;
             log2 = (log2 << 1) - bit;
