@@ -5,7 +5,7 @@ cd "$(dirname "$0")/.."
 export SLOTWISE_NIGHTLY=1 PROPTEST_CASES="${PROPTEST_CASES:-20000}"
 cargo test --release --locked -- --include-ignored
 if cargo fuzz --version >/dev/null 2>&1; then
-    for target in snapshot queue candidates alibaba philly; do
+    for target in snapshot queue candidates alibaba philly trace; do
         cargo +nightly fuzz run "$target" -- -max_total_time="${FUZZ_SECONDS:-60}"
     done
 else

@@ -379,17 +379,19 @@ fn read_everything(bytes: &[u8]) {
     if let Ok((jobs, _)) = read_philly_from("f", bytes) {
         let _ = (natural(&jobs), replay(&jobs, 10, 95));
     }
+    let _ = read_trace_from("f", bytes);
     if let Ok(mut source) = Source::new("f", std::io::Cursor::new(bytes.to_vec())) {
         let _ = read_cluster_from("f", source.reader());
     }
 }
 
-const VALID: [&str; 5] = [
+const VALID: [&str; 6] = [
     SNAPSHOT,
     "{\"job\":\"x\",\"instances\":2,\"gpus_per_instance\":16,\"models\":[\"H100\"],\"within\":\"rack\"}\n{\"remove\":\"x\"}\n",
     "{\"job\":\"b\",\"candidate\":\"c\",\"place\":[{\"node\":\"n\",\"gpus\":[0]}],\"migrate\":[{\"job\":\"a\",\"instance\":7,\"node\":\"n\"}]}\n",
     "gpu_model,gpu_capacity_num,cpu_num,node_name\nA10,1,128,2\nA100,8,96,3\n",
     "timestamp,duration,num_gpus,gpu_time,cluster\n2017-10-09 07:01:55,66.0,1,66.0,11cb48\n2017-10-09 06:13:03,2951.5,16,2951.0,6214e9\n",
+    "{\"job\":\"t\",\"submit_s\":7,\"duration_s\":9,\"gpus_per_instance\":3,\"instances\":2,\"priority\":1}\n",
 ];
 
 proptest! {

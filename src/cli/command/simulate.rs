@@ -4,7 +4,7 @@ use indicatif::ProgressBar;
 use rayon::prelude::*;
 
 use super::super::args::{Format, SimulateArgs};
-use super::super::input;
+use super::super::{help, input};
 use super::{Failure, Options, Output, Talk};
 use crate::cluster::BuildError;
 use crate::formats::{FormatError, TraceOptions};
@@ -14,6 +14,9 @@ use crate::workload::TraceJob;
 
 /// GPUs of a node where no cluster is given.
 const NODE: u8 = 8;
+
+/// The most nodes that a trace may ask for, as --nodes has it: beyond it memory may not do.
+const MOST_NODES: u64 = help::MOST / NODE as u64;
 
 /// The GPUs that a synthetic trace loads where the trace sizes the cluster.
 const NOMINAL_GPUS: u64 = 1000;
@@ -97,6 +100,10 @@ fn scenario(args: &SimulateArgs, talk: &Talk) -> Result<(Scenario, Option<Share>
         (None, None) => {
             let eta = args.eta.unwrap_or_default();
             let nodes = nodes_for(&jobs, eta, args.until, NODE);
+            if nodes > MOST_NODES {
+                let text = format!("found jobs that need {nodes} nodes, expected at most {MOST_NODES}, or --nodes");
+                return Err(FormatError::new(&args.trace, text).into());
+            }
             Ok((Scenario::homogeneous(nodes, NODE, jobs).map_err(bad)?, Some(eta)))
         }
     }

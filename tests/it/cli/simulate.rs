@@ -91,6 +91,17 @@ fn what_is_wrong_is_told_and_nothing_is_written() {
     }
 }
 
+#[test]
+fn a_trace_that_asks_for_too_much_is_no_cluster() {
+    let job = br#"{"job":"a","submit_s":0,"duration_s":1,"gpus_per_instance":8,"instances":4000000000}"#;
+    let output = pipe("simulate --trace -", job);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("4000000000 nodes"), "{}", text(&output.stderr));
+    let output = pipe("simulate --trace - --nodes 2", job);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains(r#""rejected":1"#));
+}
+
 /// The whole Philly trace, against what an independent simulator measured on it (AFR, AGU, AJCT). Policies that leave
 /// choices open differ in the last digits; the others may not.
 #[test]
