@@ -6,16 +6,19 @@
 //! nodes with room; open vacancies; partial pool nodes), so it ends. It is greedy, pair by pair, the cheapest first; no
 //! global optimum is claimed.
 
+use rustc_hash::{FxHashMap, FxHashSet};
+
 use super::mover::Mover;
 use super::pair::PairPlan;
 use super::shape::{Kind, NARROWEST_SLOT, Outside, Shape};
-use crate::cluster::{InstanceId, NodeId, NodeSet, PoolId};
+use crate::cluster::{Composition, InstanceId, NodeId, NodeSet, PoolId, UNLIMITED};
 
 /// How many nodes of one kind are compared for the cheapest pair. Two are enough in a compact pool, where one event
 /// leaves few; more only matter while a foreign cluster is brought towards Σ.
 const LOOK: usize = 4;
 
-/// How many nodes that refuse (pinned, no CPU, no memory) are asked before a step gives up for this event.
+/// How many nodes that refuse for reasons of their own (topology, CPU, memory) are asked before a step gives up for this
+/// event. Nodes on which nothing may move are not asked, or only one of a kind.
 pub(super) const PATIENCE: usize = 1024;
 
 /// Compacts a pool as far as budget and pinned instances allow. True if it was or is compact now, false if something
@@ -65,9 +68,62 @@ fn shape(mover: &Mover<'_, '_>, node: NodeId) -> Shape {
 /// What could not be improved in this event and is not tried again in it.
 #[derive(Default)]
 struct Stuck {
-    pairs: Vec<(NodeId, NodeId)>,
-    /// Nodes outside Σ all of whose pairs are stuck.
-    nodes: Vec<NodeId>,
+    pairs: FxHashSet<(NodeId, NodeId)>,
+    /// Kinds of nodes all of whose pairs are stuck, each with one such node, which later pairs may still need.
+    kinds: FxHashMap<NodeKind, NodeId>,
+    /// How many of these kinds are one node alone.
+    alone: usize,
+}
+
+/// What decides how a node can be repacked: nodes of one kind are stuck together.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct NodeKind {
+    held: Composition,
+    /// The part of it that may move.
+    movable: Composition,
+    /// The node itself, if CPU, memory or topology has a say too.
+    alone: Option<NodeId>,
+}
+
+impl NodeKind {
+    fn of(mover: &Mover<'_, '_>, id: NodeId) -> Self {
+        let cluster = mover.transaction.cluster();
+        let node = cluster.node(id);
+        let mut movable = Composition::EMPTY;
+        let mut alone = node.cpu_milli() != UNLIMITED || node.memory_mib() != UNLIMITED;
+        for instance in cluster.instances_on(id) {
+            let held = cluster.instance(instance);
+            if cluster.job(held.job()).migratable() {
+                let request = cluster.request_of(held.job());
+                movable = movable.with(request.gpus).unwrap_or(movable);
+                alone |= request.within.is_some() || request.cpu_milli > 0 || request.memory_mib > 0;
+            }
+        }
+        Self { held: node.composition(), movable, alone: alone.then_some(id) }
+    }
+}
+
+impl Stuck {
+    /// Whether nothing more is to be expected of a node.
+    fn has(&self, mover: &Mover<'_, '_>, node: NodeId) -> bool {
+        !self.kinds.is_empty() && self.kinds.contains_key(&NodeKind::of(mover, node))
+    }
+
+    fn add(&mut self, mover: &Mover<'_, '_>, node: NodeId) {
+        let kind = NodeKind::of(mover, node);
+        if self.kinds.insert(kind, node).is_none() {
+            self.alone += usize::from(kind.alone.is_some());
+        }
+    }
+
+    /// Two nodes were repacked: other pairs with either may do now, and other kinds with what they have become.
+    fn repacked(&mut self, first: NodeId, second: NodeId) {
+        let touches = |node: NodeId| node == first || node == second;
+        self.pairs.retain(|&(one, two)| !touches(one) && !touches(two));
+        // Nodes that stand alone may be very many, and are only asked again once pool nodes have changed.
+        self.kinds.retain(|kind, &mut node| kind.alone.is_some() && !touches(node));
+        self.alone = self.kinds.len();
+    }
 }
 
 /// Repacks the pair that is best to repack. False if there is none.
@@ -77,51 +133,57 @@ fn improve_a_pair(mover: &mut Mover<'_, '_>, pool: PoolId, stuck: &mut Stuck) ->
         if state.outside().is_empty() && state.n_with_room() < 2 {
             return false;
         }
-        let (outside, pairs) = promising_pairs(mover, pool, stuck);
+        let Promising { fresh, pairs } = promising_pairs(mover, pool, stuck);
         if improve_one_of(mover, pool, pairs, stuck) {
             return true;
         }
-        // Behind nodes that cannot be repaired may be some that can.
-        if outside.is_empty() || stuck.nodes.len() >= PATIENCE {
+        // Behind nodes that cannot be repacked may be some that can.
+        if fresh.is_empty() || stuck.alone >= PATIENCE {
             return false;
         }
-        stuck.nodes.extend(outside);
-        stuck.nodes.sort_unstable();
+        fresh.into_iter().for_each(|node| stuck.add(mover, node));
     }
 }
 
-/// Nodes outside Σ that are not given up, and pairs that may be better after repacking.
-fn promising_pairs(mover: &Mover<'_, '_>, pool: PoolId, stuck: &Stuck) -> (Vec<NodeId>, Vec<(NodeId, NodeId)>) {
+/// What may be better after repacking.
+struct Promising {
+    /// Nodes that are not given up and that have room or are outside Σ.
+    fresh: Vec<NodeId>,
+    /// Pairs with at least one of those.
+    pairs: Vec<(NodeId, NodeId)>,
+}
+
+fn promising_pairs(mover: &Mover<'_, '_>, pool: PoolId, stuck: &Stuck) -> Promising {
     let pool = mover.transaction.state().pool(pool);
-    let nodes = |set: &NodeSet, n: usize| -> Vec<NodeId> { set.iter().take(n).map(|p| pool.node_at(p)).collect() };
-    let outside = pool.outside().iter().map(|position| pool.node_at(position));
-    let outside: Vec<NodeId> = outside.filter(|node| stuck.nodes.binary_search(node).is_err()).take(LOOK).collect();
+    let few = |set: &NodeSet| -> Vec<NodeId> {
+        set.iter().map(|position| pool.node_at(position)).filter(|&node| !stuck.has(mover, node)).take(LOOK).collect()
+    };
+    let outside = few(pool.outside());
     let rooms = (NARROWEST_SLOT..pool.capacity()).filter(|room| pool.slotted_rooms() >> room & 1 == 1);
-    let mut with_room = Vec::new();
-    for set in rooms.map(|room| pool.slotted_with_room(room)) {
-        with_room.extend(nodes(set, LOOK));
-        if set.len() as usize > LOOK {
-            // The first few may all be pinned; then they can at least receive from one that is not.
-            let rest = set.iter().skip(LOOK).take(PATIENCE).map(|position| pool.node_at(position));
-            with_room.extend(rest.filter(|&node| has_movable(mover, node)).take(LOOK));
-        }
-    }
+    let with_room: Vec<NodeId> = rooms.flat_map(|room| few(pool.slotted_with_room(room))).collect();
     let mut pairs = Vec::new();
     for (i, &first) in with_room.iter().enumerate() {
         pairs.extend(with_room[i + 1..].iter().map(|&second| (first, second)));
     }
     if !outside.is_empty() {
-        let helpers = (1..=pool.capacity()).flat_map(|ones| nodes(pool.pools_with(ones), 1));
-        let helpers: Vec<NodeId> = with_room.iter().copied().chain(helpers).chain(nodes(pool.empty(), 1)).collect();
+        let first_of = |set: &NodeSet| set.first().map(|position| pool.node_at(position));
+        let helpers = (1..=pool.capacity()).filter_map(|ones| first_of(pool.pools_with(ones)));
+        let helpers: Vec<NodeId> = with_room.iter().copied().chain(helpers).chain(first_of(pool.empty())).collect();
         for (i, &first) in outside.iter().enumerate() {
             pairs.extend(outside[i + 1..].iter().chain(&helpers).map(|&second| (first, second)));
         }
     }
+    let fresh: Vec<NodeId> = outside.into_iter().chain(with_room).collect();
+    // What could not be repacked among its own kind may be with others.
+    let mut given_up: Vec<NodeId> = stuck.kinds.values().copied().collect();
+    given_up.sort_unstable();
+    pairs.extend(fresh.iter().flat_map(|&first| given_up.iter().map(move |&second| (first, second))));
     pairs.retain(|pair| !stuck.pairs.contains(pair));
-    (outside, pairs)
+    Promising { fresh, pairs }
 }
 
-fn has_movable(mover: &Mover<'_, '_>, node: NodeId) -> bool {
+/// Whether anything on a node may move at all.
+pub(super) fn has_movable(mover: &Mover<'_, '_>, node: NodeId) -> bool {
     let cluster = mover.transaction.cluster();
     cluster.instances_on(node).any(|instance| cluster.job(cluster.instance(instance).job()).migratable())
 }
@@ -143,17 +205,15 @@ fn improve_one_of(mover: &mut Mover<'_, '_>, pool: PoolId, pairs: Vec<(NodeId, N
         let (one, two) = (composition(mover, first), composition(mover, second));
         let plans = mover.transaction.state_mut().pair_plans.of(capacity, one, two);
         if plans.iter().any(|plan| carry_out(mover, plan, first, second)) {
-            // Other pairs with either node may do now.
-            let touches = |node: NodeId| node == first || node == second;
-            stuck.pairs.retain(|&(one, two)| !touches(one) && !touches(two));
+            stuck.repacked(first, second);
             return true;
         }
-        stuck.pairs.push((first, second));
+        stuck.pairs.insert((first, second));
     }
     false
 }
 
-fn composition(mover: &Mover<'_, '_>, node: NodeId) -> crate::cluster::Composition {
+fn composition(mover: &Mover<'_, '_>, node: NodeId) -> Composition {
     mover.transaction.cluster().node(node).composition()
 }
 

@@ -6,7 +6,7 @@
 //! two of them, whose vacancies make the two its fillers. Such *jumps* are added where the steps do not suffice.
 
 use super::choose::{Scope, by_cpu_and_memory, steps};
-use super::compact::PATIENCE;
+use super::compact::{PATIENCE, has_movable};
 use super::mover::Mover;
 use super::shape::{Kind, Shape};
 use crate::cluster::{InstanceId, JobId, NodeId, Request, slot_width};
@@ -123,7 +123,8 @@ pub(super) fn fill_vacancy(mover: &mut Mover<'_, '_>, node: NodeId) {
                     drain_into(mover, donor_node, node);
                 }
             } else {
-                patience -= 1;
+                // A donor on which nothing may move has not been asked.
+                patience -= usize::from(has_movable(mover, donor_node));
                 if mover.short_of_budget || patience == 0 {
                     return;
                 }

@@ -200,17 +200,14 @@ impl State {
         Some(pool)
     }
 
-    /// The pools whose nodes are large enough for a request and of a model that it allows, by capacity, then number.
+    /// The pools for a request (see [`Cluster::pools_for`]), by capacity, then number.
     pub(super) fn pools_admitting(&mut self, id: RequestId) -> Arc<[PoolId]> {
         if self.admitting.len() <= id.index() {
             self.admitting.resize(id.index() + 1, None);
         }
         let cluster = &self.cluster;
         let pools = self.admitting[id.index()].get_or_insert_with(|| {
-            let request = cluster.request(id);
-            let fits =
-                |pool: &PoolId| cluster.pool(*pool).capacity >= request.gpus && cluster.pool_admits(*pool, request);
-            let mut pools: Vec<PoolId> = (0..cluster.pools().len() as u32).map(PoolId).filter(fits).collect();
+            let mut pools: Vec<PoolId> = cluster.pools_for(cluster.request(id)).collect();
             pools.sort_by_key(|pool| cluster.pool(*pool).capacity);
             pools.into()
         });

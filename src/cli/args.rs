@@ -1,5 +1,8 @@
 //! What may be written on the command line. Nothing happens here.
 
+mod generate;
+mod simulate;
+
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -8,9 +11,12 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use super::help;
 use crate::anchor::Trigger;
 use crate::decide::Policy;
-use crate::evaluate::Choice;
-use crate::simulate::{Discipline, Share, Until};
+use crate::evaluate::{Choice, Crossover};
+use crate::formats::GpusPerProc;
 use crate::workload::synthetic::Mix;
+
+pub(super) use generate::{GenerateClusterArgs, GenerateCommand, GenerateQueueArgs, GenerateTraceArgs};
+pub(super) use simulate::SimulateArgs;
 
 /// Decides where the jobs of a GPU cluster go, and says how well a cluster is packed.
 #[derive(Debug, Parser)]
@@ -87,7 +93,7 @@ pub(super) enum Command {
 /// The cluster to work on.
 #[derive(Debug, ClapArgs)]
 pub(super) struct ClusterArg {
-    /// A snapshot (JSON, - for standard input, may be gzip'd), alibaba-2026:FILE, or synthetic:GPUS[:SEED]
+    /// A snapshot (JSON, - for standard input, may be gzip'd), alibaba-2026:FILE, openb:FILE, or synthetic:GPUS[:SEED]
     #[arg(long, value_name = "CLUSTER")]
     pub(super) cluster: String,
 }
@@ -98,6 +104,35 @@ pub(super) struct BackendArg {
     /// Where to evaluate; results are the same everywhere
     #[arg(long, default_value = "auto", value_parser = backend())]
     pub(super) backend: Choice,
+}
+
+/// How a trace becomes a queue.
+#[derive(Clone, Copy, Debug, Default, ClapArgs)]
+pub(super) struct TraceArgs {
+    /// Press a trace together until the free GPUs are loaded to this share
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(super) load: Option<u32>,
+    #[command(flatten)]
+    pub(super) processors: ProcessorsArg,
+}
+
+/// What a trace of processors is a trace of.
+#[derive(Clone, Copy, Debug, Default, ClapArgs)]
+pub(super) struct ProcessorsArg {
+    /// The GPUs that a processor of swf:FILE stands for, such as 1 or 1/8
+    #[arg(long, value_name = "N[/M]")]
+    pub(super) gpus_per_proc: Option<GpusPerProc>,
+}
+
+/// The backend to evaluate on, and how small a call is not worth the way to it.
+#[derive(Debug, ClapArgs)]
+pub(super) struct EvaluateArgs {
+    #[command(flatten)]
+    pub(super) backend: BackendArg,
+    /// Smaller calls stay on the cpu, in touches scored or nodes ranked; auto measures, 0 sends all. Never changes a
+    /// result [default: auto; 0 if --backend names a device]
+    #[arg(long, value_name = "N|auto", value_parser = crossover)]
+    pub(super) crossover: Option<Crossover>,
 }
 
 /// `score`.
@@ -112,7 +147,7 @@ pub(super) struct ScoreArgs {
     #[arg(long, value_name = "CANDIDATES")]
     pub(super) candidates: String,
     #[command(flatten)]
-    pub(super) backend: BackendArg,
+    pub(super) evaluate: EvaluateArgs,
 }
 
 /// `place`.
@@ -120,14 +155,14 @@ pub(super) struct ScoreArgs {
 pub(super) struct PlaceArgs {
     #[command(flatten)]
     pub(super) cluster: ClusterArg,
-    /// The queue (JSONL, - for standard input, may be gzip'd), philly:FILE, or synthetic:JOBS[:SEED]
+    /// The queue (JSONL, - for standard input, may be gzip'd), synthetic:JOBS[:SEED], or a trace such as philly:FILE
     #[arg(long, value_name = "QUEUE")]
     pub(super) queue: String,
     /// Who decides
     #[arg(long, default_value = Policy::Compass.name(), value_parser = policy())]
     pub(super) policy: Policy,
     #[command(flatten)]
-    pub(super) backend: BackendArg,
+    pub(super) evaluate: EvaluateArgs,
     /// The seed of the policy `random`
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(super) seed: u64,
@@ -143,9 +178,8 @@ pub(super) struct PlaceArgs {
     /// Jobs that are ranked together; never changes a result
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub(super) window: u32,
-    /// Press a trace together until the free GPUs are loaded to this share
-    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub(super) load: Option<u32>,
+    #[command(flatten)]
+    pub(super) trace: TraceArgs,
     /// Stop after this many lines of the queue, to look at the cluster in the middle of a trace
     #[arg(long, value_name = "N")]
     pub(super) first: Option<usize>,
@@ -172,20 +206,6 @@ pub(super) struct PhiStarArgs {
     pub(super) demand: String,
 }
 
-/// `generate`.
-#[derive(Debug, Subcommand)]
-pub(super) enum GenerateCommand {
-    /// A cluster snapshot, as --cluster reads it
-    #[command(after_long_help = help::GENERATE_CLUSTER)]
-    Cluster(GenerateClusterArgs),
-    /// A queue, as --queue reads it
-    #[command(after_long_help = help::GENERATE_QUEUE)]
-    Queue(GenerateQueueArgs),
-    /// A trace, as simulate --trace reads it
-    #[command(after_long_help = help::GENERATE_TRACE)]
-    Trace(GenerateTraceArgs),
-}
-
 /// What everything that is made has.
 #[derive(Debug, ClapArgs)]
 pub(super) struct SeedArgs {
@@ -195,78 +215,6 @@ pub(super) struct SeedArgs {
     /// How common instances of each size are
     #[arg(long, default_value = Mix::Gfs.name(), value_parser = mix())]
     pub(super) mix: Mix,
-}
-
-/// `generate cluster`.
-#[derive(Debug, ClapArgs)]
-pub(super) struct GenerateClusterArgs {
-    /// All its GPUs, 8 a node
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=help::MOST))]
-    pub(super) gpus: u64,
-    #[command(flatten)]
-    pub(super) seed: SeedArgs,
-    /// The share of GPUs that running jobs hold
-    #[arg(long, value_name = "PERCENT", default_value_t = 50, value_parser = clap::value_parser!(u32).range(0..=100))]
-    pub(super) busy: u32,
-    /// Running jobs lie at random, instead of one size a node
-    #[arg(long)]
-    pub(super) scattered: bool,
-    /// Nodes in an NVLink domain
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(super) domain_nodes: u32,
-    /// Nodes in a rack
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(super) rack_nodes: u32,
-}
-
-/// `generate queue`.
-#[derive(Debug, ClapArgs)]
-pub(super) struct GenerateQueueArgs {
-    /// The number of jobs
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=help::MOST))]
-    pub(super) jobs: u64,
-    /// The GPUs that the jobs are to load
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=help::MOST))]
-    pub(super) gpus: u64,
-    /// The share of them that the jobs ask for at a time
-    #[arg(long, value_name = "PERCENT", default_value_t = 95, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub(super) load: u32,
-    /// Jobs never leave
-    #[arg(long)]
-    pub(super) no_removals: bool,
-    #[command(flatten)]
-    pub(super) seed: SeedArgs,
-    /// The most instances of a job; also at most a quarter of the GPUs
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(super) largest_gang: u32,
-    /// The share of gangs that must lie in one rack
-    #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=100))]
-    pub(super) within_rack: u32,
-    /// Milli-cores that a job asks for each GPU
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
-    pub(super) cpu_milli: u32,
-    /// MiB that a job asks for each GPU
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=16_000_000))]
-    pub(super) memory_mib: u32,
-}
-
-/// `generate trace`.
-#[derive(Debug, ClapArgs)]
-pub(super) struct GenerateTraceArgs {
-    /// The number of jobs
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=help::MOST))]
-    pub(super) jobs: u64,
-    /// The GPUs that the jobs are to load
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=help::MOST))]
-    pub(super) gpus: u64,
-    /// The share of them that the jobs ask for on average
-    #[arg(long, value_name = "PERCENT", default_value_t = 95, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub(super) load: u32,
-    #[command(flatten)]
-    pub(super) seed: SeedArgs,
-    /// The most instances of a job; also at most a quarter of the GPUs
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(super) largest_gang: u32,
 }
 
 /// `stress`.
@@ -284,63 +232,10 @@ pub(super) struct StressArgs {
     #[arg(long, default_value = Policy::Compass.name(), value_parser = policy())]
     pub(super) policy: Policy,
     #[command(flatten)]
-    pub(super) backend: BackendArg,
+    pub(super) evaluate: EvaluateArgs,
     /// The share of the GPUs that the jobs ask for at a time
     #[arg(long, value_name = "PERCENT", default_value_t = 95, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(super) load: u32,
-}
-
-/// `simulate`.
-#[derive(Debug, ClapArgs)]
-pub(super) struct SimulateArgs {
-    /// A trace (JSONL, - for standard input, may be gzip'd), philly:FILE, or synthetic:JOBS[:SEED]
-    #[arg(long, value_name = "TRACE")]
-    pub(super) trace: String,
-    /// Who schedules, one run each: a policy of place, compass:TRIGGER, compass-paper:TRIGGER, or sif-opt
-    #[arg(long, value_name = "P,P,…", value_delimiter = ',', default_value = "compass,best-fit")]
-    pub(super) policy: Vec<String>,
-    /// When the compass policies compact, where the policy names no trigger
-    #[arg(long, default_value = Trigger::EveryEvent.name(), value_parser = trigger())]
-    pub(super) compact: Trigger,
-    /// The most instances that an event may move; 0 moves nothing [default: no limit]
-    #[arg(long, value_name = "K")]
-    pub(super) migration_budget: Option<u32>,
-    /// As many 8-GPU nodes as hold the trace's own demand for this share of its time [default: 0.90]
-    #[arg(long, value_name = "SHARE", group = "size")]
-    pub(super) eta: Option<Share>,
-    /// This many 8-GPU nodes
-    #[arg(long, value_name = "N", group = "size", value_parser = clap::value_parser!(u64).range(1..=help::MOST / 8))]
-    pub(super) nodes: Option<u64>,
-    /// A snapshot, alibaba-2026:FILE, or synthetic:GPUS[:SEED]; what runs there leaves after its remaining_s, or never
-    #[arg(long, value_name = "CLUSTER", group = "size")]
-    pub(super) cluster: Option<String>,
-    /// Where the time ends that --eta looks at: with the last job that would end, or at the last submission
-    #[arg(long, default_value = "last-end", value_parser = until())]
-    pub(super) until: Until,
-    /// Only the jobs that are submitted in this day of the trace, from 0
-    #[arg(long, value_name = "K", conflicts_with = "window")]
-    pub(super) day: Option<u32>,
-    /// Only the jobs that are submitted in these seconds of the trace, the last excluded
-    #[arg(long, value_name = "FROM..TO", value_parser = seconds_range)]
-    pub(super) window: Option<(u64, u64)>,
-    /// Seconds for which a running job pauses when an event moves it
-    #[arg(long, value_name = "SECONDS", default_value_t = 8, value_parser = clap::value_parser!(u64).range(0..=1 << 32))]
-    pub(super) move_cost: u64,
-    /// In which order jobs start
-    #[arg(long, default_value = Discipline::Fifo.name(), value_parser = discipline())]
-    pub(super) discipline: Discipline,
-    /// The seed of the policy `random`
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(super) seed: u64,
-    /// The share of the cluster's GPUs (with --eta, of 1,000) that a synthetic trace asks for on average
-    #[arg(long, value_name = "PERCENT", default_value_t = 95, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub(super) load: u32,
-    /// How common instances of each size are in a synthetic trace
-    #[arg(long, default_value = Mix::Gfs.name(), value_parser = mix())]
-    pub(super) mix: Mix,
-    /// Write how things stood at every time (CSV, a row for each interval in which nothing happened)
-    #[arg(long, value_name = "FILE")]
-    pub(super) series: Option<PathBuf>,
 }
 
 /// `verify`.
@@ -351,9 +246,12 @@ pub(super) struct VerifyArgs {
     /// The seed of the clusters and candidates
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(super) seed: u64,
-    /// How many clusters are tried
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    pub(super) rounds: u32,
+    /// How many seeds are tried, this one and those after it [default: 20; 1 with --quick]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(super) rounds: Option<u32>,
+    /// Small clusters and fewer sizes
+    #[arg(long)]
+    pub(super) quick: bool,
 }
 
 /// `bench`.
@@ -375,30 +273,19 @@ fn backend() -> impl TypedValueParser<Value = Choice> {
     PossibleValuesParser::new(Choice::ALL.map(Choice::name)).map(move |word| find(word).unwrap_or_default())
 }
 
+fn crossover(word: &str) -> Result<Crossover, String> {
+    match word {
+        "auto" => Ok(Crossover::Measured),
+        number => number.parse().map(Crossover::At).map_err(|_| "expected an integer from 0, or auto".to_owned()),
+    }
+}
+
 fn mix() -> impl TypedValueParser<Value = Mix> {
     PossibleValuesParser::new(Mix::ALL.map(Mix::name)).map(|word| Mix::from_name(&word).unwrap_or_default())
 }
 
 fn trigger() -> impl TypedValueParser<Value = Trigger> {
     PossibleValuesParser::new(Trigger::ALL.map(Trigger::name)).map(|word| Trigger::from_name(&word).unwrap_or_default())
-}
-
-fn discipline() -> impl TypedValueParser<Value = Discipline> {
-    PossibleValuesParser::new(Discipline::ALL.map(Discipline::name))
-        .map(|word| Discipline::from_name(&word).unwrap_or_default())
-}
-
-fn until() -> impl TypedValueParser<Value = Until> {
-    PossibleValuesParser::new(["last-end", "last-submit"]).map(|word| match word.as_str() {
-        "last-submit" => Until::LastSubmit,
-        _ => Until::LastEnd,
-    })
-}
-
-/// `FROM..TO`, two integers, the first below the second.
-fn seconds_range(text: &str) -> Result<(u64, u64), String> {
-    let parts = text.split_once("..").and_then(|(from, to)| Some((from.parse().ok()?, to.parse().ok()?)));
-    parts.filter(|(from, to)| from < to).ok_or_else(|| "expected FROM..TO, two integers, FROM below TO".to_owned())
 }
 
 #[cfg(test)]

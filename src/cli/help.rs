@@ -53,6 +53,26 @@ left out, and so may cpu_milli and memory_mib, which are per instance)
     };
 }
 
+/// The traces of others; part of several helps.
+macro_rules! traces {
+    () => {
+        "\
+  philly:FILE        cluster_job_log, or CSV of timestamp, duration, num_gpus
+  openb:FILE         pods; those that ask for a share of a GPU are left out
+  alibaba-2026:FILE  jobs of the spot trace, requests per worker
+  helios:FILE        cluster_log.csv
+  acme:FILE          trace_seren.csv or trace_kalos.csv
+  swf:FILE           with --gpus-per-proc, since it counts processors
+  sacct:FILE         sacct -a -X -P -o JobIDRaw,User,Partition,Submit,Start,End,
+                     ElapsedRaw,State,NNodes,ReqTRES,AllocTRES
+Rows that are left out are counted by reason, and what was assumed is said, on
+standard error. A trace that states the GPUs of a whole job: an instance a node
+where its number of nodes divides them; else up to 8 are one instance, and a
+larger multiple of 8 is instances of 8.
+"
+    };
+}
+
 pub(super) const SCORE: &str = concat!(
     snapshot!(),
     queue!(),
@@ -82,9 +102,15 @@ A blocked job says why: capacity (not enough free GPUs), fragmentation (enough,
 but they cannot be packed), constraint (CPU, memory, model or topology), space
 (the policy's own space refuses it, or the moves that it would need are not
 allowed). --format json has a line for each job, with its devices and moves.
-Other inputs: --cluster synthetic:GPUS[:SEED] or alibaba-2026:NODES.csv (columns
-gpu_model, gpu_capacity_num, cpu_num, node_name); --queue synthetic:JOBS[:SEED]
-or philly:JOBS.csv (columns timestamp, duration, num_gpus, gpu_time, cluster).
+Other clusters: synthetic:GPUS[:SEED]; alibaba-2026:NODES.csv (gpu_model,
+gpu_capacity_num, cpu_num, node_name); openb:NODES.csv (sn, cpu_milli,
+memory_mib, gpu, model). Other queues: synthetic:JOBS[:SEED]; and traces, which
+come and go at their own pace unless --load presses them together:
+",
+    traces!(),
+    "
+Small calls stay on the cpu where a device would take longer: --crossover says
+from how much work on a device is asked, and auto measures it.
 
 Examples:
   slotwise place --cluster c.json --queue q.jsonl
@@ -120,8 +146,14 @@ Examples:
   slotwise phi-star --capacity 16 --demand 9:1000000,5:3";
 
 pub(super) const DEVICES: &str = "\
+Lists every backend and adapter, and why one cannot be used. --backend auto
+takes CUDA, else a GPU through WebGPU, else the cpu; an adapter that is software
+only counts if --backend wgpu asks for it. If a device fails in the middle of a
+run, the next one goes on, at last the cpu, with the same results and a warning.
+
 Examples:
-  slotwise devices";
+  slotwise devices
+  slotwise devices --format json";
 
 pub(super) const GENERATE_CLUSTER: &str = "\
 Examples:
@@ -153,13 +185,20 @@ Examples:
   slotwise stress
   slotwise stress --gpus 10000 --jobs 100000 --policy best-fit --seed 7";
 
-pub(super) const SIMULATE: &str = "\
+pub(super) const SIMULATE: &str = concat!(
+    "\
 A trace has one job a line; instances (1) and priority (0, higher goes first)
 may be left out:
   {\"job\":\"a\",\"submit_s\":0,\"duration_s\":3600,
    \"gpus_per_instance\":8,\"instances\":2,\"priority\":1}
-(each on a line of its own). Other traces: philly:JOBS.csv, and
-synthetic:JOBS[:SEED] with Poisson arrivals.
+(each on a line of its own). Other traces: synthetic:JOBS[:SEED] with Poisson
+arrivals, and those of others:
+",
+    traces!(),
+    "\
+The nodes of --nodes and --eta have all models, and CPU and memory without
+limit; those of --cluster have what it says. Jobs that would not even fit on
+the empty cluster are left out. A job whose trace has no times never ends.
 
 At one instant all departures come first, then all arrivals, then one pass over
 the queue. fifo: the head starts or the pass ends; easy: jobs behind the head
@@ -183,21 +222,39 @@ Examples:
   slotwise simulate --trace philly:jobs.csv.gz --day 40 --nodes 60 \\
     --policy compass,compass:when-blocked,best-fit,sif-opt
   slotwise simulate --trace synthetic:20000 --nodes 250 --load 100 --mix venus
-  slotwise simulate --trace t.jsonl --cluster c.json --discipline easy";
+  slotwise simulate --trace t.jsonl --cluster c.json --discipline easy"
+);
 
 pub(super) const VERIFY: &str = "\
 Compares every kernel of a backend with the serial reference on clusters and
-candidates made from the seed, bit by bit. One check plants a fault, and must
-find it.
+candidates made from the seed, bit by bit: mixed capacities, sizes around the
+widths of words and blocks, ties, infeasible ones, edits upon edits, buffers
+that hold rubbish. The first seed also has what takes more than one piece on a
+device. Stops at the first seed that differs, exits with 1 and tells the command
+that shows it again. Controls plant a fault in each kernel, and must find it.
 
 Examples:
   slotwise verify
-  slotwise verify --backend cpu --rounds 1000 --seed 7";
+  slotwise verify --backend wgpu --quick
+  slotwise verify --backend cuda --rounds 1000 --seed 7";
 
 pub(super) const BENCH: &str = "\
-The limit of a row is a plain read of the same bytes, by as many threads, in
-the same run.
+Measures the cpu with one thread and with all, and every GPU, or the device that
+--backend names; --backend cpu leaves devices out. SHARE is bytes a second as a
+share of the LIMIT: a plain read of the same bytes by as many threads, or the
+device's own copy, in the same run. × CPU is how many times as fast the cpu with
+all threads is outdone in the same run.
+  score_candidates  touches scored where they lie, by touches a candidate
+  score_transfer    the same from host to host, best candidates included
+  latency           a small batch from host to host, the median
+  rank_nodes        nodes looked at, once for each class
+  crossover         the least work for which a device is faster than the cpu
+  score_numpy       the cpu and a plain NumPy program on the same batch, where
+                    python3 has NumPy
+  place             decisions end to end; \"best-fit, CPU\" ranks on the backend
+Takes about two minutes and 2 GB.
 
 Examples:
   slotwise bench
-  slotwise bench --quick --threads 1";
+  slotwise bench --quick --threads 1
+  slotwise bench --backend cuda --format json";

@@ -1,5 +1,6 @@
 //! Reads what commands work on. All of it is read before the first line of output.
 
+use super::args::TraceArgs;
 use super::failure::Failure;
 use super::output::Talk;
 use crate::cluster::Cluster;
@@ -20,8 +21,8 @@ pub(super) fn cluster(origin: &str, talk: &Talk) -> Result<Snapshot, Failure> {
 ///
 /// # Errors
 /// If it cannot be read or made.
-pub(super) fn queue(origin: &str, cluster: &mut Cluster, load: Option<u32>, talk: &Talk) -> Result<Queue, Failure> {
-    let (queue, notes) = queue_source(origin, cluster, load)?;
+pub(super) fn queue(origin: &str, cluster: &mut Cluster, trace: TraceArgs, talk: &Talk) -> Result<Queue, Failure> {
+    let (queue, notes) = queue_source(origin, cluster, trace.load, trace.processors.gpus_per_proc)?;
     tell(&notes, talk);
     Ok(queue)
 }

@@ -8,6 +8,7 @@ mod command;
 mod failure;
 mod help;
 mod input;
+mod interrupt;
 mod options;
 mod output;
 mod run;

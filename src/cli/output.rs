@@ -8,6 +8,7 @@ use anyhow::Context;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::failure::Failure;
+use super::interrupt;
 use crate::formats::AtomicFile;
 
 /// Written at a time.
@@ -52,6 +53,7 @@ impl Output {
             None => (Sink::Stdout(BufWriter::with_capacity(CHUNK, io::stdout())), "standard output".to_owned()),
             Some(path) => {
                 let name = path.display().to_string();
+                interrupt::remove_unfinished_files();
                 let file = AtomicFile::create(path).with_context(|| format!("cannot write {name}"));
                 (Sink::File(Box::new(file.map_err(Failure::Failed)?)), name)
             }
@@ -120,13 +122,13 @@ impl Output {
 }
 
 /// The user's other ear: standard error.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Talk {
     quiet: bool,
 }
 
 impl Talk {
-    /// `quiet` leaves out everything but failures.
+    /// `quiet` leaves out everything but failures of the command.
     pub(super) fn new(quiet: bool) -> Self {
         Self { quiet }
     }
@@ -135,6 +137,13 @@ impl Talk {
     pub(super) fn note(&self, text: impl Display) {
         if !self.quiet {
             say(format_args!("note: {text}"));
+        }
+    }
+
+    /// Something that did not go as it should, though the command goes on.
+    pub(super) fn warn(&self, text: impl Display) {
+        if !self.quiet {
+            say(format_args!("warning: {text}"));
         }
     }
 

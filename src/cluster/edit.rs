@@ -1,6 +1,7 @@
 //! Edits: the only way to change who holds what. A batch applies whole or not at all, and is undone as data.
 
 use super::ids::{InstanceId, NodeId};
+use super::ledger::{Cluster, Instance, NOBODY};
 use super::node::GpuMask;
 
 /// One step of a batch. A move is a `Free` and, later in the batch, a `Take` of the same instance.
@@ -73,4 +74,107 @@ pub enum EditError {
     /// Not enough free MiB.
     #[error("node {0:?} has not enough free memory")]
     NoMemory(NodeId),
+}
+
+impl Cluster {
+    /// Applies a batch in its order: whole, or not at all.
+    ///
+    /// # Errors
+    /// The first step that is not possible; the cluster is then as it was before.
+    pub fn apply(&mut self, edits: &[Edit]) -> Result<(), EditError> {
+        for (done, &edit) in edits.iter().enumerate() {
+            if let Err(error) = self.check(edit) {
+                self.undo(&edits[..done]);
+                return Err(error);
+            }
+            self.step(edit);
+        }
+        Ok(())
+    }
+
+    /// Applies one edit: the same as a batch of one.
+    ///
+    /// # Errors
+    /// If it is not possible; nothing has changed then.
+    pub fn apply_one(&mut self, edit: Edit) -> Result<(), EditError> {
+        self.check(edit)?;
+        self.step(edit);
+        Ok(())
+    }
+
+    /// Takes back a batch that was applied, and after which nothing else was applied. Cannot fail.
+    pub fn undo(&mut self, edits: &[Edit]) {
+        for edit in edits.iter().rev() {
+            self.step(edit.inverse());
+        }
+    }
+
+    /// Whether one edit is possible now.
+    fn check(&self, edit: Edit) -> Result<(), EditError> {
+        let (Edit::Take { instance, node: node_id, gpus } | Edit::Free { instance, node: node_id, gpus }) = edit;
+        let holder = self.instances.get(instance.index()).ok_or(EditError::UnknownInstance(instance))?;
+        let node = self.nodes.get(node_id.index()).ok_or(EditError::UnknownNode(node_id))?;
+        if let Edit::Free { .. } = edit {
+            let held = holder.node == node_id.0 && holder.gpus == gpus;
+            return if held { Ok(()) } else { Err(EditError::NotHeld(instance)) };
+        }
+        let request = self.request_of(holder.job);
+        if holder.node != NOBODY {
+            Err(EditError::AlreadyRuns(instance))
+        } else if gpus.count_ones() != u32::from(request.gpus) {
+            Err(EditError::WrongCount(instance))
+        } else if gpus & !node.usable != 0 {
+            Err(EditError::NoSuchGpu(node_id))
+        } else if gpus & node.busy != 0 {
+            Err(EditError::GpuBusy(node_id))
+        } else if request.cpu_milli > 0 && node.cpu_free() < request.cpu_milli {
+            Err(EditError::NoCpu(node_id))
+        } else if request.memory_mib > 0 && node.memory_free() < request.memory_mib {
+            Err(EditError::NoMemory(node_id))
+        } else {
+            Ok(())
+        }
+    }
+
+    /// The one function that changes who holds what.
+    pub(super) fn step(&mut self, edit: Edit) {
+        let (Edit::Take { instance, node: node_id, gpus } | Edit::Free { instance, node: node_id, gpus }) = edit;
+        let holder = &mut self.instances[instance.index()];
+        let job = &mut self.jobs[holder.job.index()];
+        let request = &self.requests[job.request().index()];
+        let node = &mut self.nodes[node_id.index()];
+        let (cpu, memory) = (u64::from(request.cpu_milli), u64::from(request.memory_mib));
+        let anchors = if request.gpus >= 2 { gpus } else { 0 };
+        let owner = match edit {
+            Edit::Take { .. } => {
+                debug_assert!(holder.node == NOBODY && node.busy & gpus == 0);
+                *holder = Instance { node: node_id.0, gpus, ..*holder };
+                job.running += 1;
+                node.busy |= gpus;
+                node.anchors |= anchors;
+                node.cpu_used += cpu;
+                node.memory_used += memory;
+                node.composition = node.composition.with(request.gpus).unwrap_or(node.composition);
+                instance.0
+            }
+            Edit::Free { .. } => {
+                debug_assert!(holder.node == node_id.0 && holder.gpus == gpus);
+                *holder = Instance { node: NOBODY, gpus: 0, ..*holder };
+                job.running -= 1;
+                node.busy &= !gpus;
+                node.anchors &= !anchors;
+                node.cpu_used -= cpu;
+                node.memory_used -= memory;
+                node.composition = node.composition.without(request.gpus).unwrap_or(node.composition);
+                NOBODY
+            }
+        };
+        let at = node.owners_at as usize;
+        let mut left = gpus;
+        while left != 0 {
+            self.owners[at + left.trailing_zeros() as usize] = owner;
+            left &= left - 1;
+        }
+        debug_assert_eq!(u32::from(node.composition.busy()), node.busy.count_ones());
+    }
 }

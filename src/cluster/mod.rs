@@ -1,5 +1,6 @@
 //! What is: nodes, the devices they hold, and who holds them. Plain integers; no I/O, no clock, no threads.
 
+mod admission;
 mod builder;
 mod capacity;
 mod composition;

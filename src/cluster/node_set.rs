@@ -133,6 +133,27 @@ impl NodeSet {
         None
     }
 
+    /// The member that has `n` lower ones. Takes a step for every 64 numbers, from the nearer end.
+    pub fn nth(&self, n: u32) -> Option<u32> {
+        let from_top = self.len.checked_sub(1)?.checked_sub(n)?;
+        let end = if self.n_levels > 1 { self.starts[1] as usize } else { self.words.len() };
+        let words = self.words[..end].iter().enumerate();
+        // Members of the word that are lower than the one that is looked for, or higher.
+        let (mut left, upwards) = if n <= from_top { (n, true) } else { (from_top, false) };
+        let mut holds = |&(_, word): &(usize, &u64)| {
+            // Most words of a sparse set have no member, and counting bits takes a dozen instructions.
+            let members = if *word == 0 { 0 } else { word.count_ones() };
+            let here = left < members;
+            left -= if here { 0 } else { members };
+            here
+        };
+        let found = if upwards { { words }.find(&mut holds) } else { words.rev().find(&mut holds) };
+        let (at, &word) = found?;
+        let lower = if upwards { left } else { word.count_ones() - 1 - left };
+        let rest = (0..lower).fold(word, |word, _| word & (word - 1));
+        Some(at as u32 * 64 + rest.trailing_zeros())
+    }
+
     /// All members, ascending.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         let mut from = 0;
@@ -169,6 +190,9 @@ mod tests {
             prop_assert_eq!(set.next(from), model.range(from..).next().copied());
             prop_assert!(set.iter().eq(model.iter().copied()));
             prop_assert_eq!(set.len() as usize, model.len());
+            for n in 0..=model.len() {
+                prop_assert_eq!(set.nth(n as u32), model.iter().nth(n).copied());
+            }
         }
     }
 }

@@ -20,16 +20,17 @@ pub(super) struct Need {
 
 impl Need {
     pub(super) fn new(cluster: &Cluster, request: &Request) -> Self {
-        let pools = (0..cluster.pools().len() as u32).map(PoolId);
-        let fits = |&id: &PoolId| cluster.pool(id).capacity >= request.gpus && cluster.pool_admits(id, request);
+        let pools: Box<[PoolId]> = cluster.pools_for(request).collect();
+        let mut admitted = vec![false; cluster.pools().len()].into_boxed_slice();
+        pools.iter().for_each(|pool| admitted[pool.index()] = true);
         Self {
             gpus: request.gpus,
             cpu_milli: request.cpu_milli,
             memory_mib: request.memory_mib,
             within: request.within,
             limited: request.cpu_milli > 0 || request.memory_mib > 0,
-            admitted: pools.clone().map(|id| fits(&id)).collect(),
-            pools: pools.filter(fits).collect(),
+            admitted,
+            pools,
         }
     }
 

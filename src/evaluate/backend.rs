@@ -3,7 +3,6 @@
 use super::abi::NodeEdit;
 use super::batch::{Batch, Scores};
 use super::census::Census;
-use super::cpu::Cpu;
 use super::measure::Speed;
 use super::node_rows::NodeRows;
 use super::query::NodeQuery;
@@ -51,41 +50,20 @@ pub trait Backend: Send {
     fn measure(&mut self, batch: &Batch, passes: usize) -> Result<Speed, EvalError>;
 }
 
-/// What is wanted of `--backend`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Choice {
-    /// The best that is there.
-    #[default]
-    Auto,
-    /// This machine's processor.
-    Cpu,
-    /// A GPU through WebGPU.
-    Wgpu,
-    /// A GPU through CUDA.
-    Cuda,
-}
-
-impl Choice {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Auto, Self::Cpu, Self::Wgpu, Self::Cuda];
-
-    /// The word on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Cpu => "cpu",
-            Self::Wgpu => "wgpu",
-            Self::Cuda => "cuda",
-        }
-    }
-}
-
 /// Why something was not evaluated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EvalError {
-    /// A backend that cannot be used here.
+    /// There is no such device here.
     #[error("backend {backend} is not available: {why}")]
     Absent {
+        /// Which.
+        backend: &'static str,
+        /// In words.
+        why: String,
+    },
+    /// There is such a device here, and it cannot be used: its driver is too old, say.
+    #[error("backend {backend} cannot be used: {why}")]
+    Unusable {
         /// Which.
         backend: &'static str,
         /// In words.
@@ -94,6 +72,9 @@ pub enum EvalError {
     /// The device failed.
     #[error("device error: {0}")]
     Device(String),
+    /// The device has too little memory for this, also with everything else given back; it goes on working.
+    #[error("backend {0} is out of memory")]
+    OutOfMemory(&'static str),
     /// The worker threads could not be started.
     #[error("cannot start {0} threads: {1}")]
     Threads(usize, String),
@@ -106,6 +87,16 @@ pub enum EvalError {
         found: usize,
         /// How many there may be.
         most: usize,
+    },
+    /// An array that the device cannot hold.
+    #[error("{what} need {bytes} bytes, the device has at most {most} for them")]
+    DoesNotFit {
+        /// Of what.
+        what: &'static str,
+        /// The bytes of it.
+        bytes: u64,
+        /// The bytes that there may be.
+        most: u64,
     },
     /// A batch or query for another cluster than the one that is loaded.
     #[error("the batch is about {found} {what}, loaded are {loaded}")]
@@ -150,21 +141,6 @@ impl EvalError {
     }
 }
 
-/// Opens a backend. The only place that names the concrete ones. `threads` is for the cpu: 0 is one a core.
-///
-/// # Errors
-/// If the wanted one is not there; `Auto` always finds one.
-pub fn open(choice: Choice, threads: usize) -> Result<Box<dyn Backend>, EvalError> {
-    match choice {
-        Choice::Auto | Choice::Cpu => Ok(Box::new(Cpu::new(threads)?)),
-        Choice::Wgpu | Choice::Cuda => Err(EvalError::Absent { backend: choice.name(), why: not_built(choice) }),
-    }
-}
-
-fn not_built(choice: Choice) -> String {
-    format!("this version has no {} backend yet", choice.name())
-}
-
 /// A backend or adapter, and whether it can be used here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceInfo {
@@ -174,35 +150,8 @@ pub struct DeviceInfo {
     pub name: String,
     /// Whether it can be used.
     pub usable: bool,
-    /// Why not; `None` if it can.
+    /// Whether it computes on the processor, and so slower than `cpu` does.
+    pub software: bool,
+    /// Why it cannot be used; `None` if it can.
     pub why: Option<String>,
-}
-
-/// Every backend, and whether it can be used here.
-pub fn devices() -> Vec<DeviceInfo> {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let cpu = DeviceInfo { backend: "cpu", name: format!("{cores} threads"), usable: true, why: None };
-    let absent = [Choice::Wgpu, Choice::Cuda].map(|choice| DeviceInfo {
-        backend: choice.name(),
-        name: String::new(),
-        usable: false,
-        why: Some(not_built(choice)),
-    });
-    std::iter::once(cpu).chain(absent).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn absence_is_a_value() {
-        assert_eq!(open(Choice::Auto, 1).unwrap().name(), "cpu");
-        assert_eq!(open(Choice::Cpu, 2).unwrap().name(), "cpu");
-        for choice in [Choice::Wgpu, Choice::Cuda] {
-            let Err(error) = open(choice, 1) else { panic!("{} is there", choice.name()) };
-            assert!(error.to_string().contains("this version has no"), "{error}");
-        }
-        assert_eq!(devices().iter().filter(|device| device.usable).count(), 1);
-    }
 }

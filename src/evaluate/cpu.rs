@@ -22,6 +22,9 @@ use super::twin;
 /// Pieces of work a thread: enough that a slow one does not hold up the rest.
 const PIECES: usize = 8;
 
+/// Touches and candidates, or nodes, that are worth waking the threads for: one is done with fewer before all are awake.
+const WORTH_THREADS: usize = 1 << 13;
+
 /// Evaluates on the processor, with a number of threads of its own.
 #[derive(Debug)]
 pub struct Cpu {
@@ -92,9 +95,19 @@ impl Cpu {
         self.threads
     }
 
+    /// The threads, if there are several and this much work is worth waking them for.
+    fn pool_for(&self, work: usize) -> Option<&rayon::ThreadPool> {
+        self.pool.as_ref().filter(|_| work >= WORTH_THREADS)
+    }
+
+    /// The rows that are loaded, with all edits.
+    pub(super) fn rows(&self) -> &NodeRows {
+        &self.state
+    }
+
     /// Scores a batch into `rows`, one a candidate.
     fn score(&self, batch: &Batch, rows: &mut [ScoreRow]) {
-        let Some(pool) = &self.pool else {
+        let Some(pool) = self.pool_for(batch.touches().len() + batch.len()) else {
             return self.how.score(&self.state, batch, 0, rows);
         };
         let pieces = split(batch, self.threads * PIECES, rows);
@@ -140,7 +153,7 @@ impl Backend for Cpu {
         self.score(batch, &mut out.rows);
         let rows = &out.rows;
         let best = |(job, best): (usize, &mut u32)| *best = best_of(batch, rows, batch.candidates_of(job));
-        match &self.pool {
+        match self.pool_for(batch.len() + batch.n_jobs()) {
             None => out.best.iter_mut().enumerate().for_each(best),
             Some(pool) => pool.install(|| out.best.par_iter_mut().enumerate().for_each(best)),
         }
@@ -150,15 +163,15 @@ impl Backend for Cpu {
     fn rank_nodes(&mut self, query: &NodeQuery, out: &mut Vec<u32>) -> Result<(), EvalError> {
         EvalError::check_query(query, self.state.pools)?;
         out.resize(query.width(), 0);
-        match &self.pool {
+        match self.pool_for(query.len() * self.state.len()) {
             None => nodes::rank_nodes(&self.state, query, out),
-            Some(pool) => pool.install(|| nodes::rank_nodes(&self.state, query, out)),
+            Some(pool) => pool.install(|| nodes::rank_nodes_in_pool(&self.state, query, out)),
         }
         Ok(())
     }
 
     fn census(&mut self, out: &mut Census) -> Result<(), EvalError> {
-        match &self.pool {
+        match self.pool_for(self.state.len()) {
             None => twin::census::census(&self.state, out),
             Some(pool) => pool.install(|| nodes::census(&self.state, out)),
         }

@@ -29,6 +29,11 @@ macro_rules! kernels {
             pub const fn cuda(self) -> &'static str {
                 match self { $(Kernel::$name => include_str!(concat!("../../kernels/", stringify!($name), ".cu"))),* }
             }
+
+            /// What `kernels/build-ptx` makes of its CUDA source.
+            pub const fn ptx(self) -> &'static str {
+                match self { $(Kernel::$name => include_str!(concat!("../../kernels/ptx/", stringify!($name), ".ptx"))),* }
+            }
         }
 
         /// Names every twin, so that a missing one does not compile.
@@ -57,9 +62,12 @@ mod tests {
 
     #[test]
     fn every_file_is_on_the_list() {
-        for (folder, ending, besides) in
-            [("src/evaluate/twin", ".rs", "mod"), ("kernels", ".cu", ""), ("shaders", ".wgsl", "abi")]
-        {
+        for (folder, ending, besides) in [
+            ("src/evaluate/twin", ".rs", "mod"),
+            ("kernels", ".cu", ""),
+            ("kernels/ptx", ".ptx", ""),
+            ("shaders", ".wgsl", "abi"),
+        ] {
             let mut files: Vec<String> = std::fs::read_dir(format!("{}/{folder}", env!("CARGO_MANIFEST_DIR")))
                 .unwrap()
                 .map(|entry| entry.unwrap().file_name().into_string().unwrap())

@@ -12,7 +12,8 @@ pub struct Speed {
     pub touches_per_s: f64,
     /// Bytes of touches scored a second.
     pub bytes_per_s: f64,
-    /// Bytes of touches a second that a plain read of them reaches on as many threads, or a copy on a device.
+    /// Bytes of touches a second that a plain read of them reaches on as many threads; on a device, the bytes a second
+    /// that its own copy of them reads and writes together, which is as much as a read alone could reach.
     pub limit_bytes_per_s: f64,
 }
 

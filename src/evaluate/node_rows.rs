@@ -1,6 +1,6 @@
 //! The nodes as the kernels see them: one array a row type.
 
-use super::abi::{NodeAmounts, NodeAttributes, NodeBits};
+use super::abi::{NodeAmounts, NodeAttributes, NodeBits, NodeEdit};
 use super::backend::EvalError;
 use crate::cluster::Cluster;
 
@@ -46,6 +46,18 @@ impl NodeRows {
         self.attributes.extend(nodes.iter().map(NodeAttributes::of));
         self.pools = cluster.pools().len();
         Ok(())
+    }
+
+    /// The rows of a node, as they replace what another copy has of it.
+    pub fn edit(&self, node: u32) -> NodeEdit {
+        let at = node as usize;
+        NodeEdit {
+            node,
+            unused: [0; 3],
+            bits: self.bits[at],
+            amounts: self.amounts[at],
+            attributes: self.attributes[at],
+        }
     }
 
     /// The number of nodes.

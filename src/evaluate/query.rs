@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use bytemuck::{Pod, Zeroable};
 
-use super::abi::{NONE, NodeAttributes, NodeBits, PackedState};
+use super::abi::{NONE, Need, NodeAttributes, NodeBits, PackedState};
 use super::node_rows::NodeRows;
 use crate::cluster::{Cluster, DomainId, PoolId, RackId, Request, slot_width};
 
@@ -56,6 +56,20 @@ pub struct DemandClass {
     pub unused: u32,
 }
 
+impl DemandClass {
+    /// No GPUs, no CPU and no memory, on any node.
+    pub(super) const ANYWHERE: Self = Self {
+        gpus: 0,
+        cpu: Need::NOTHING,
+        memory: Need::NOTHING,
+        order: NodeOrder::FirstFit as u32,
+        domain: NONE,
+        rack: NONE,
+        pools_at: NONE,
+        unused: 0,
+    };
+}
+
 /// Several classes of demand that are asked for at once; the best `k` nodes are wanted for each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeQuery {
@@ -69,6 +83,11 @@ impl NodeQuery {
     /// No class yet; `k` nodes will be wanted for each.
     pub fn new(cluster: &Cluster, k: usize) -> Self {
         Self { k, pools: cluster.pools().len(), ..Self::default() }
+    }
+
+    /// These classes, none of which restricts the pools.
+    pub(super) fn of_classes(pools: usize, k: usize, classes: Vec<DemandClass>) -> Self {
+        Self { k, pools, classes, pool_bits: Vec::new() }
     }
 
     /// Adds a class: nodes for one instance of this request, in this domain and rack if any are named. The request's
@@ -93,8 +112,8 @@ impl NodeQuery {
         };
         self.classes.push(DemandClass {
             gpus: u32::from(request.gpus),
-            cpu: super::abi::Need::amount(request.cpu_milli.into(), 0),
-            memory: super::abi::Need::amount(request.memory_mib.into(), 0),
+            cpu: Need::amount(request.cpu_milli.into(), 0),
+            memory: Need::amount(request.memory_mib.into(), 0),
             order: order as u32,
             domain: domain.map_or(NONE, |domain| domain.0),
             rack: rack.map_or(NONE, |rack| rack.0),

@@ -1,17 +1,20 @@
-//! The node list of Alibaba's 2026 spot-GPU trace: CSV with `gpu_model,gpu_capacity_num,cpu_num,node_name`, in any
-//! order and with other columns beside them.
+//! Alibaba's 2026 trace of spot GPUs: a list of nodes and a list of jobs, CSV with the columns in any order and others
+//! beside them.
 
 use std::io::Read;
 
 use crate::cluster::{ClusterBuilder, MAX_AMOUNT, MAX_GPUS, NodeSpec};
+use crate::workload::TraceJob;
 
 use super::error::{FormatError, Note};
+use super::gather::{Gather, LeftOut, Row, Run, SameId, Trace, Unread};
 use super::snapshot::Snapshot;
 use super::source::Source;
-use super::table::Table;
+use super::split::{MOST, each};
+use super::table::{Column, Table};
 
-/// Reads the node list. vCPUs become milli-cores, memory is unlimited, nothing runs. Nodes without GPUs are left out
-/// and counted in a note.
+/// Reads the node list, `gpu_model,gpu_capacity_num,cpu_num,node_name`. vCPUs become milli-cores, memory is unlimited,
+/// nothing runs. Nodes without GPUs are left out and counted in a note.
 ///
 /// # Errors
 /// If it cannot be read, a column is missing, or a node cannot be.
@@ -26,23 +29,25 @@ pub fn read_alibaba_2026(path: &str) -> Result<Snapshot, FormatError> {
 /// # Errors
 /// As for [`read_alibaba_2026`].
 pub fn read_alibaba_2026_from(name: &str, reader: impl Read) -> Result<Snapshot, FormatError> {
-    let mut table = Table::new(name, reader, &["gpu_model", "gpu_capacity_num", "cpu_num", "node_name"])?;
+    let mut table = Table::new(name, reader)?;
+    let [model, capacity] = [table.needed("gpu_model")?, table.needed("gpu_capacity_num")?];
+    let [cpu, node_name] = [table.needed("cpu_num")?, table.needed("node_name")?];
     let mut builder = ClusterBuilder::new();
     let mut without_gpus = 0u64;
     while table.next()? {
-        let gpus = table.int(1, MAX_GPUS as u64)? as u8;
-        let cpus = table.int(2, u64::from(MAX_AMOUNT / 1000))? as u32;
+        let gpus = table.int(capacity, MAX_GPUS as u64)? as u8;
+        let cpus = table.int(cpu, u64::from(MAX_AMOUNT / 1000))? as u32;
         if gpus == 0 {
             without_gpus += 1;
             continue;
         }
-        let model = Some(table.text(0)).filter(|model| !model.is_empty());
-        let name = table.text(3);
+        let model = Some(table.text(model)).filter(|model| !model.is_empty());
+        let name = table.text(node_name);
         if name.is_empty() {
-            return Err(table.fault(3, "found no text, expected the node's name"));
+            return Err(table.fault(node_name, "found no text, expected the node's name"));
         }
         let spec = NodeSpec { name, gpus, model, cpu_milli: Some(cpus * 1000), ..NodeSpec::default() };
-        builder.add_node(&spec).map_err(|error| table.fault(3, error))?;
+        builder.add_node(&spec).map_err(|error| table.fault(node_name, error))?;
     }
     let cluster = builder.finish().map_err(|error| FormatError::new(name, error))?;
     let mut notes = Vec::new();
@@ -51,4 +56,85 @@ pub fn read_alibaba_2026_from(name: &str, reader: impl Read) -> Result<Snapshot,
         notes.push(Note { place: name.to_owned(), text });
     }
     Ok(Snapshot { cluster, as_of: None, notes })
+}
+
+/// Reads the job list, `job_name,organization,gpu_model,cpu_request,gpu_request,worker_num,submit_time,duration,job_type`.
+///
+/// The requests are taken as those of each of `worker_num` workers, which become the instances: only so do its rows of 1
+/// GPU and many workers make sense, though its text says "requested by the job". A fractional `gpu_request` is left out
+/// and counted. High-priority jobs (`HP`) have priority 1. The trace has no starts: a job runs for its duration, which
+/// for `HP` may be cut at the end of the trace.
+///
+/// # Errors
+/// If it cannot be read, a column is missing, or a value is malformed.
+pub fn read_alibaba_2026_jobs(path: &str) -> Result<Trace, FormatError> {
+    let mut source = Source::open(path)?.not_empty("a CSV list of jobs")?;
+    let name = source.name().to_owned();
+    read_alibaba_2026_jobs_from(&name, source.reader())
+}
+
+/// Reads the job list; `name` stands in errors.
+///
+/// # Errors
+/// As for [`read_alibaba_2026_jobs`].
+pub fn read_alibaba_2026_jobs_from(name: &str, reader: impl Read) -> Result<Trace, FormatError> {
+    let mut table = Table::new(name, reader)?;
+    let columns = Columns {
+        name: table.needed("job_name")?,
+        organization: table.optional("organization")?,
+        model: table.optional("gpu_model")?,
+        cpu: table.optional("cpu_request")?,
+        gpus: table.needed("gpu_request")?,
+        workers: table.needed("worker_num")?,
+        submit: table.needed("submit_time")?,
+        duration: table.needed("duration")?,
+        kind: table.optional("job_type")?,
+    };
+    let mut gather = Gather::new(name, SameId::First);
+    while table.next()? {
+        let row = job(&table, &columns, &mut gather);
+        gather.take(row)?;
+    }
+    Ok(gather.finish(&["gpu_request and cpu_request are taken as those of each of worker_num workers"]))
+}
+
+struct Columns {
+    name: Column,
+    organization: Column,
+    model: Column,
+    cpu: Column,
+    gpus: Column,
+    workers: Column,
+    submit: Column,
+    duration: Column,
+    kind: Column,
+}
+
+fn job<R: Read>(table: &Table<'_, R>, columns: &Columns, gather: &mut Gather) -> Result<Row, Unread> {
+    let gpus_per_instance = u8::try_from(table.gpus(columns.gpus)?).ok().filter(|&gpus| usize::from(gpus) <= MAX_GPUS);
+    let instances = match table.count(columns.workers)? {
+        None | Some(0) => return Err(LeftOut::NoWorkers.into()),
+        Some(workers) if workers > MOST => return Err(LeftOut::TooMuch.into()),
+        Some(workers) => workers as u32,
+    };
+    let job = TraceJob {
+        name: table.text(columns.name).to_owned(),
+        instances,
+        gpus_per_instance: gpus_per_instance.ok_or(LeftOut::TooWide)?,
+        cpu_milli: each(table.cores(columns.cpu)?, 1)?,
+        models: gather.models(table.text(columns.model)),
+        group: gather.text(table.text(columns.organization)),
+        priority: match table.text(columns.kind) {
+            "HP" => 1,
+            "Spot" | "" => 0,
+            _ => {
+                gather.odd("are neither HP nor Spot; taken as Spot");
+                0
+            }
+        },
+        ..TraceJob::default()
+    };
+    let submit = table.seconds(columns.submit)?.ok_or(LeftOut::NoSubmission)?;
+    let run = Run::For(table.seconds(columns.duration)?.ok_or(LeftOut::NoDuration)?);
+    Ok(Row { job, submit, run })
 }

@@ -63,6 +63,14 @@ impl FormatError {
         }
     }
 
+    /// At a line and column, in place of those that it had, if it had any.
+    #[must_use]
+    pub(super) fn moved(self, to: impl FnOnce(u64, u64) -> (u64, u64)) -> Self {
+        let (Some(line), Some(column)) = (self.line, self.column) else { return self };
+        let (line, column) = to(line, column);
+        Self { line: Some(line), column: Some(column), ..self }
+    }
+
     /// The input as the user named it.
     pub fn input(&self) -> &str {
         &self.input

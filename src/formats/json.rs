@@ -6,8 +6,11 @@
 
 use std::fmt::{self, Write};
 use std::marker::PhantomData;
+use std::rc::Rc;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Unexpected, Visitor};
+
+use super::window::Window;
 
 /// One step down into a document.
 #[derive(Clone, Copy, Debug)]
@@ -18,25 +21,39 @@ pub(super) enum Step {
 
 /// Where the reader is in the document. A reader that fails leaves it as it is.
 #[derive(Debug, Default)]
-pub(super) struct Path(pub(super) Vec<Step>);
+pub(super) struct Path {
+    steps: Vec<Step>,
+    /// What is buffered of the document, if it comes as a stream: the lists of its outermost object read from there.
+    window: Option<Rc<Window>>,
+}
 
 impl Path {
+    /// The start of a document that comes through this window.
+    pub(super) fn through(window: Rc<Window>) -> Self {
+        Self { steps: Vec::new(), window: Some(window) }
+    }
+
+    /// What is read from now on was taken out of the document before.
+    pub(super) fn leave_window(&mut self) {
+        self.window = None;
+    }
+
     pub(super) fn key(&mut self, key: &'static str) {
-        self.0.push(Step::Key(key));
+        self.steps.push(Step::Key(key));
     }
 
     pub(super) fn index(&mut self, index: usize) {
-        self.0.push(Step::Index(index));
+        self.steps.push(Step::Index(index));
     }
 
     pub(super) fn up(&mut self) {
-        self.0.pop();
+        self.steps.pop();
     }
 }
 
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, step) in self.0.iter().enumerate() {
+        for (i, step) in self.steps.iter().enumerate() {
             match step {
                 Step::Key(key) if i == 0 => f.write_str(key)?,
                 Step::Key(key) => write!(f, ".{key}")?,
@@ -172,8 +189,18 @@ impl<'de, T: Items> Visitor<'de> for ListSeed<'_, T> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
         let Self(items, path) = self;
         let mut index = 0;
+        let window = path.window.clone().filter(|_| path.steps.len() == 1);
         while list.next_element_seed(ItemSeed { items: &mut *items, index, path: &mut *path })?.is_some() {
             index += 1;
+            if let Some(window) = &window {
+                let buffered = window.each_element(|element| {
+                    let json = &mut serde_json::Deserializer::from_slice(element);
+                    ItemSeed { items: &mut *items, index, path: &mut *path }.deserialize(json)?;
+                    index += 1;
+                    Ok(())
+                });
+                buffered.map_err(A::Error::custom)?;
+            }
         }
         Ok(())
     }

@@ -2,30 +2,47 @@
 //!
 //! Every fault of an input is a [`FormatError`], one line that says where it is, what was found and what was expected.
 
+mod acme;
 mod alibaba;
 mod candidates;
+mod clock;
 mod error;
+mod gather;
+mod helios;
 mod job;
+mod job_table;
 mod json;
 mod lines;
+mod openb;
 mod origin;
 mod output;
 mod philly;
+mod philly_log;
 mod queue;
+mod sacct;
 mod snapshot;
 mod snapshot_out;
 mod source;
+mod split;
+mod swf;
 mod table;
 mod trace;
+mod window;
 
-pub use alibaba::{read_alibaba_2026, read_alibaba_2026_from};
+pub use acme::{read_acme, read_acme_from};
+pub use alibaba::{read_alibaba_2026, read_alibaba_2026_from, read_alibaba_2026_jobs, read_alibaba_2026_jobs_from};
 pub use candidates::{CandidateSpec, MoveSpec, SeatSpec, read_candidates, read_candidates_from};
 pub use error::{FormatError, Note};
-pub use origin::{TraceOptions, cluster_source, queue_source, trace_source};
-pub use output::{AtomicFile, write_file};
+pub use gather::{LeftOut, Trace, TraceReport};
+pub use helios::{read_helios, read_helios_from};
+pub use openb::{read_openb_nodes, read_openb_nodes_from, read_openb_pods, read_openb_pods_from};
+pub use origin::{TraceOptions, cluster_source, foreign_trace, queue_source, trace_source};
+pub use output::{AtomicFile, discard_unfinished, write_file};
 pub use philly::{read_philly, read_philly_from};
 pub use queue::{read_queue, read_queue_from, write_queue};
+pub use sacct::{read_sacct, read_sacct_from};
 pub use snapshot::{Snapshot, read_cluster, read_cluster_from};
 pub use snapshot_out::write_cluster;
 pub use source::Source;
+pub use swf::{GpusPerProc, read_swf, read_swf_from};
 pub use trace::{read_trace, read_trace_from, write_trace};

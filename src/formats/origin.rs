@@ -1,4 +1,4 @@
-//! Where a cluster or a queue comes from: a path, or a prefix and what follows it.
+//! Where a cluster, a queue or a trace comes from: a path, or a prefix and what follows it.
 
 use crate::cluster::Cluster;
 use crate::workload::synthetic::{
@@ -6,41 +6,82 @@ use crate::workload::synthetic::{
 };
 use crate::workload::{Queue, TraceJob, natural, replay, trace_to_queue};
 
-use super::alibaba::read_alibaba_2026;
+use super::acme::read_acme;
+use super::alibaba::{read_alibaba_2026, read_alibaba_2026_jobs};
 use super::error::{FormatError, Note};
+use super::gather::Trace;
+use super::helios::read_helios;
+use super::openb::{read_openb_nodes, read_openb_pods};
 use super::philly::read_philly;
 use super::queue::read_queue;
+use super::sacct::read_sacct;
 use super::snapshot::{Snapshot, read_cluster};
+use super::swf::{GpusPerProc, read_swf};
 use super::trace::read_trace;
 
 /// The most GPUs or jobs that are made.
 const MOST: u64 = 100_000_000;
 
-/// The cluster that `--cluster` names: `alibaba-2026:FILE`, `synthetic:GPUS[:SEED]`, or the path of a snapshot.
+/// The traces that [`foreign_trace`] reads.
+const TRACES: [&str; 7] = ["philly", "openb", "alibaba-2026", "helios", "acme", "swf", "sacct"];
+
+/// The cluster that `--cluster` names: `alibaba-2026:FILE`, `openb:FILE`, `synthetic:GPUS[:SEED]`, or the path of a
+/// snapshot.
 ///
 /// # Errors
 /// If it cannot be read or made.
 pub fn cluster_source(origin: &str) -> Result<Snapshot, FormatError> {
     match origin.split_once(':') {
         Some(("alibaba-2026", path)) => read_alibaba_2026(path),
+        Some(("openb", path)) => read_openb_nodes(path),
         Some(("synthetic", rest)) => {
             let (gpus, seed) = synthetic(origin, rest, "synthetic:GPUS[:SEED]")?;
             let cluster = synthetic_cluster(&ClusterOptions { gpus, seed, ..ClusterOptions::default() });
             let cluster = cluster.map_err(|error| FormatError::new(origin, error))?;
             Ok(Snapshot { cluster, as_of: None, notes: Vec::new() })
         }
-        Some((prefix @ ("kubernetes" | "slurm" | "openb"), _)) => Err(later(origin, prefix)),
-        Some(("philly", _)) => Err(FormatError::new(origin, "found a format of queues, expected one of clusters")),
+        Some((prefix @ ("kubernetes" | "slurm"), _)) => Err(later(origin, prefix)),
+        Some((prefix, _)) if TRACES.contains(&prefix) => {
+            Err(FormatError::new(origin, "found a format of queues, expected one of clusters"))
+        }
         _ => read_cluster(origin),
     }
 }
 
-/// The queue that `--queue` names: `philly:FILE`, `synthetic:JOBS[:SEED]`, or the path of a queue. Its jobs are
-/// registered in `cluster`.
+/// The trace that `--queue` or `--trace` names: `philly:FILE`, `openb:FILE`, `alibaba-2026:FILE`, `helios:FILE`, `acme:FILE`,
+/// `swf:FILE` or `sacct:FILE`. `None` if it names something else. The processors of `swf:` stand for as many GPUs as
+/// `ratio` says.
 ///
-/// Philly's jobs come and go at their own pace; with `load_percent` they are pressed together until the GPUs of the
-/// cluster that nothing holds yet are loaded to that share (see [`replay`]). A synthetic queue always is, to 95 % by
-/// default.
+/// # Errors
+/// If it cannot be read, or is `swf:` without a ratio.
+pub fn foreign_trace(origin: &str, ratio: Option<GpusPerProc>) -> Result<Option<Trace>, FormatError> {
+    let Some((prefix, path)) = origin.split_once(':') else { return Ok(None) };
+    let trace = match prefix {
+        "philly" => read_philly(path),
+        "openb" => read_openb_pods(path),
+        "alibaba-2026" => read_alibaba_2026_jobs(path),
+        "helios" => read_helios(path),
+        "acme" => read_acme(path),
+        "sacct" => read_sacct(path),
+        "swf" => match ratio {
+            Some(ratio) => read_swf(path, ratio),
+            None => {
+                let text =
+                    "found a trace of processors, expected to be told what they stand for: --gpus-per-proc N or N/M";
+                Err(FormatError::new(origin, text))
+            }
+        },
+        _ => return Ok(None),
+    };
+    trace.map(Some)
+}
+
+/// The queue that `--queue` names: a trace as [`foreign_trace`] reads it, `synthetic:JOBS[:SEED]`, or the path of a queue.
+/// Its jobs are registered in `cluster`.
+///
+/// The jobs of a trace come and go at their own pace; with `load_percent` they are pressed together until the GPUs of
+/// the cluster that nothing holds yet are loaded to that share (see [`replay`]). Those that ask for a share of a GPU are
+/// left out. A synthetic queue is always pressed together, to 95 % by default.
 ///
 /// # Errors
 /// If it cannot be read or made, or a load is given for a queue without times.
@@ -48,17 +89,18 @@ pub fn queue_source(
     origin: &str,
     cluster: &mut Cluster,
     load_percent: Option<u32>,
+    ratio: Option<GpusPerProc>,
 ) -> Result<(Queue, Vec<Note>), FormatError> {
+    if let Some(trace) = foreign_trace(origin, ratio)? {
+        let Trace { jobs, report } = trace.without_shares();
+        let events = match load_percent {
+            None => natural(&jobs),
+            Some(percent) => replay(&jobs, unheld(cluster), percent),
+        };
+        let queue = trace_to_queue(&jobs, &events, cluster);
+        return Ok((queue.map_err(|error| FormatError::new(origin, error))?, report.notes()));
+    }
     match origin.split_once(':') {
-        Some(("philly", path)) => {
-            let (jobs, notes) = read_philly(path)?;
-            let events = match load_percent {
-                None => natural(&jobs),
-                Some(percent) => replay(&jobs, unheld(cluster), percent),
-            };
-            let queue = trace_to_queue(&jobs, &events, cluster);
-            Ok((queue.map_err(|error| FormatError::new(path, error))?, notes))
-        }
         Some(("synthetic", rest)) => {
             let (jobs, seed) = synthetic(origin, rest, "synthetic:JOBS[:SEED]")?;
             let defaults = StreamOptions::default();
@@ -67,46 +109,46 @@ pub fn queue_source(
             let queue = synthetic_queue(cluster, &options);
             Ok((queue.map_err(|error| FormatError::new(origin, error))?, Vec::new()))
         }
-        Some((prefix @ ("kubernetes" | "slurm" | "openb"), _)) => Err(later(origin, prefix)),
-        Some(("alibaba-2026", _)) => {
-            Err(FormatError::new(origin, "found a format of clusters, expected one of queues"))
-        }
+        Some((prefix @ ("kubernetes" | "slurm"), _)) => Err(later(origin, prefix)),
         _ if load_percent.is_some() => {
-            Err(FormatError::new(origin, "found a queue without times, expected philly: or synthetic: with a load"))
+            Err(FormatError::new(origin, "found a queue without times, expected a trace or synthetic: with a load"))
         }
         _ => read_queue(origin, cluster),
     }
 }
 
-/// What a trace that is made is like.
+/// What a trace does not say itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceOptions {
-    /// The GPUs that it is to load.
+    /// The GPUs that a trace which is made is to load.
     pub gpus: u64,
     /// To which share.
     pub load_percent: u32,
-    /// How common instances of each size are.
+    /// How common instances of each size are in it.
     pub mix: Mix,
+    /// The GPUs that a processor of `swf:` stands for.
+    pub gpus_per_proc: Option<GpusPerProc>,
 }
 
-/// The trace that `--trace` names: `philly:FILE`, `synthetic:JOBS[:SEED]`, or the path of a trace of our own. Sorted by
-/// submission, ties in the order of the file. Options only concern a synthetic trace, which has Poisson arrivals.
+/// The trace that `--trace` names: one that [`foreign_trace`] reads, `synthetic:JOBS[:SEED]` with Poisson arrivals, or the
+/// path of a trace of our own. Sorted by submission, ties in the order of the file. Jobs that ask for a share of a GPU
+/// are left out, as in [`queue_source`].
 ///
 /// # Errors
 /// If it cannot be read or made.
 pub fn trace_source(origin: &str, options: &TraceOptions) -> Result<(Vec<TraceJob>, Vec<Note>), FormatError> {
+    let &TraceOptions { gpus, load_percent, mix, gpus_per_proc } = options;
+    if let Some(trace) = foreign_trace(origin, gpus_per_proc)? {
+        let Trace { jobs, report } = trace.without_shares();
+        return Ok((jobs, report.notes()));
+    }
     match origin.split_once(':') {
-        Some(("philly", path)) => read_philly(path),
         Some(("synthetic", rest)) => {
             let (jobs, seed) = synthetic(origin, rest, "synthetic:JOBS[:SEED]")?;
-            let &TraceOptions { gpus, load_percent, mix } = options;
             let stream = StreamOptions { jobs, seed, gpus, load_percent, mix, ..StreamOptions::default() };
             Ok((synthetic_trace(&stream), Vec::new()))
         }
-        Some((prefix @ ("openb" | "helios" | "acme" | "swf" | "sacct" | "slurm"), _)) => Err(later(origin, prefix)),
-        Some(("alibaba-2026" | "kubernetes", _)) => {
-            Err(FormatError::new(origin, "found a format of clusters, expected one of traces"))
-        }
+        Some((prefix @ ("kubernetes" | "slurm"), _)) => Err(later(origin, prefix)),
         _ => read_trace(origin),
     }
 }

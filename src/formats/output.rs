@@ -3,8 +3,38 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tempfile::{Builder, NamedTempFile};
+
+/// The files that are being written, under the names that they have until they are whole.
+static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+fn unfinished() -> MutexGuard<'static, Vec<PathBuf>> {
+    // A list of paths is whole whatever a thread that held it died of.
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Removes every file that is not whole, for a process that is about to end without returning from what it does. No
+/// file can be started, finished or dropped until `end`, which is called last, returns.
+pub fn discard_unfinished(end: impl FnOnce()) {
+    let unfinished = unfinished();
+    for path in unfinished.iter() {
+        // It may have got its name a moment ago.
+        let _ = std::fs::remove_file(path);
+    }
+    end();
+}
+
+/// The entry of a file in the list of unfinished ones; it goes when this is dropped.
+#[derive(Debug)]
+struct Entry(PathBuf);
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        unfinished().retain(|path| *path != self.0);
+    }
+}
 
 /// A file in the making. It takes its name with [`AtomicFile::commit`]; dropped before, it leaves nothing.
 #[derive(Debug)]
@@ -15,7 +45,7 @@ pub struct AtomicFile {
 
 #[derive(Debug)]
 enum Making {
-    Beside(BufWriter<NamedTempFile>),
+    Beside(BufWriter<NamedTempFile>, Entry),
     /// A device or a pipe, such as /dev/null: it must never be replaced by a file.
     Straight(File),
 }
@@ -28,11 +58,7 @@ impl AtomicFile {
     /// If the path is a directory, or no file can be made in its directory.
     pub fn create(path: impl AsRef<Path>) -> io::Result<Self> {
         let path = path.as_ref();
-        let target = match path.canonicalize() {
-            Ok(target) => target,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => path.to_owned(),
-            Err(error) => return Err(error),
-        };
+        let target = follow(path)?;
         if target.is_dir() {
             return Err(io::Error::new(io::ErrorKind::IsADirectory, "found a directory, expected a file to write"));
         }
@@ -52,11 +78,18 @@ impl AtomicFile {
             // What any program gives a new file; the process's umask takes its part away.
             builder.permissions(std::fs::Permissions::from_mode(0o666))
         };
-        let file = builder.tempfile_in(directory)?;
+        let (file, entry) = {
+            // Between being made and being listed nobody may end the process.
+            let mut unfinished = unfinished();
+            let file = builder.tempfile_in(directory)?;
+            unfinished.push(file.path().to_owned());
+            let entry = Entry(file.path().to_owned());
+            (file, entry)
+        };
         if let Ok(there) = target.metadata() {
             file.as_file().set_permissions(there.permissions())?;
         }
-        Ok(Self { target, file: Making::Beside(BufWriter::with_capacity(64 << 10, file)) })
+        Ok(Self { target, file: Making::Beside(BufWriter::with_capacity(64 << 10, file), entry) })
     }
 
     /// Writes what is left, makes it durable, and gives the file its name.
@@ -64,7 +97,7 @@ impl AtomicFile {
     /// # Errors
     /// If that fails, for instance because the disk is full; nothing is left then, and a file that was there is as before.
     pub fn commit(self) -> io::Result<()> {
-        let Making::Beside(file) = self.file else { return Ok(()) };
+        let Making::Beside(file, _entry) = self.file else { return Ok(()) };
         let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
         file.as_file().sync_all()?;
         file.persist(&self.target).map_err(|error| error.error)?;
@@ -72,17 +105,33 @@ impl AtomicFile {
     }
 }
 
+/// Where the links of a path lead; the last of them may lead to a file that is not there yet.
+fn follow(path: &Path) -> io::Result<PathBuf> {
+    const MOST_LINKS: usize = 40;
+    let mut path = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        match path.canonicalize() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            found => return found,
+        }
+        let Ok(next) = path.read_link() else { return Ok(path) };
+        // A relative link starts where it lies; an absolute one replaces what it is joined to.
+        path = path.parent().unwrap_or(Path::new("")).join(next);
+    }
+    Err(io::Error::other("found a link that leads through too many others, expected a file to write"))
+}
+
 impl Write for AtomicFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.file {
-            Making::Beside(file) => file.write(bytes),
+            Making::Beside(file, _) => file.write(bytes),
             Making::Straight(file) => file.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.file {
-            Making::Beside(file) => file.flush(),
+            Making::Beside(file, _) => file.flush(),
             Making::Straight(file) => file.flush(),
         }
     }

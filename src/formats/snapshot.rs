@@ -1,16 +1,22 @@
 //! The cluster snapshot, our own format: read element by element, straight into the ledger.
 
-use std::io::{BufReader, Read};
+mod node;
+mod running;
 
-use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess};
+use std::io::Read;
+
+use serde::de::{DeserializeSeed, Error, MapAccess};
 use serde_json::value::RawValue;
 
-use crate::cluster::{BuildError, Cluster, ClusterBuilder, GpuMask, MAX_GPUS, NodeId, NodeSpec, Seat};
+use crate::cluster::{Cluster, ClusterBuilder, Seat};
 
 use super::error::{FormatError, Note, json_text};
-use super::job::{COMMON_FIELDS, JobScratch, MAX_SECONDS, amount};
-use super::json::{Flag, Int, Items, ListSeed, Maybe, Object, ObjectSeed, Path, Text, require};
-use super::source::{HeadThenRest, Source};
+use super::job::JobScratch;
+use super::json::{Int, ListSeed, Maybe, Object, ObjectSeed, Path, Text, require};
+use super::source::Source;
+use super::window::Stream;
+use node::{NodeList, NodeScratch};
+use running::RunningList;
 
 /// Notes of one kind that are told one by one; the others are counted.
 const MOST_NOTES: usize = 20;
@@ -44,24 +50,29 @@ pub fn read_cluster(path: &str) -> Result<Snapshot, FormatError> {
 /// # Errors
 /// As for [`read_cluster`].
 pub fn read_cluster_from(name: &str, reader: impl Read) -> Result<Snapshot, FormatError> {
-    let mut path = Path::default();
+    read_in_pieces(name, reader, READ_WHOLE, WINDOW)
+}
+
+/// Reads a snapshot of up to `whole` bytes whole, and a longer one `window` bytes at a time after those.
+fn read_in_pieces(name: &str, reader: impl Read, whole: usize, window: usize) -> Result<Snapshot, FormatError> {
     let mut document = Document::default();
     let mut reader = reader;
     let mut head = Vec::new();
-    let read = match reader.by_ref().take(READ_WHOLE as u64 + 1).read_to_end(&mut head) {
-        Err(error) => Err(serde_json::Error::io(error)),
-        Ok(_) if head.len() <= READ_WHOLE => document.read(&mut serde_json::Deserializer::from_slice(&head), &mut path),
-        Ok(_) => {
-            let all = HeadThenRest::new(head, reader);
-            // A BufReader of its own: serde_json reads byte by byte, which the standard library makes fast for this
-            // type alone.
-            let all = BufReader::with_capacity(64 << 10, all);
-            document.read(&mut serde_json::Deserializer::from_reader(all), &mut path)
+    match reader.by_ref().take(whole as u64 + 1).read_to_end(&mut head) {
+        Err(error) => return Err(FormatError::unreadable(name, error)),
+        Ok(_) if head.len() <= whole => {
+            let mut path = Path::default();
+            let read = document.read(&mut serde_json::Deserializer::from_slice(&head), &mut path);
+            read.map_err(|error| document.fault(name, &path, error))?;
         }
-    };
-    if let Err(error) = read {
-        let lines_before = (!document.no_position).then_some(0);
-        return Err(FormatError::json(name, lines_before, &path.to_string(), error));
+        Ok(_) => {
+            let stream = Stream::new(head, reader, window);
+            let window = stream.window();
+            let mut path = Path::through(stream.window());
+            let read = document.read(&mut serde_json::Deserializer::from_reader(stream), &mut path);
+            let moved = |line, column| window.position_of(line, column);
+            read.map_err(|error| document.fault(name, &path, error).moved(moved))?;
+        }
     }
     let cluster = document.parts.builder.finish();
     let cluster = cluster.map_err(|error| FormatError::new(name, error).at_place("running"))?;
@@ -69,9 +80,12 @@ pub fn read_cluster_from(name: &str, reader: impl Read) -> Result<Snapshot, Form
     Ok(Snapshot { cluster, as_of: document.as_of, notes })
 }
 
-/// A document up to this size is read whole, which is twice as fast; a larger one is read piece by piece, so that memory
-/// stays with the cluster.
+/// A document up to this size is read whole, which is faster; a larger one is read piece by piece, so that memory stays
+/// with the cluster.
 const READ_WHOLE: usize = 8 << 20;
+
+/// How much of a larger document is in memory at a time.
+const WINDOW: usize = 1 << 20;
 
 fn overcommitted(cluster: &Cluster) -> Vec<Note> {
     let all = || cluster.node_ids().filter(|&id| cluster.node(id).overcommitted());
@@ -122,6 +136,11 @@ impl Document {
         ObjectSeed(self, path).deserialize(&mut *json)?;
         json.end()
     }
+
+    fn fault(&self, name: &str, path: &Path, error: serde_json::Error) -> FormatError {
+        let lines_before = (!self.no_position).then_some(0);
+        FormatError::json(name, lines_before, &path.to_string(), error)
+    }
 }
 
 impl Object for Document {
@@ -151,6 +170,7 @@ impl Object for Document {
         require::<Self, E>(seen, &[2])?;
         let Some(early) = self.early.take() else { return Ok(()) };
         path.key("running");
+        path.leave_window();
         let mut json = serde_json::Deserializer::from_str(early.get());
         let read = Maybe(ListSeed(&mut RunningList(&mut self.parts), path)).deserialize(&mut json);
         read.map_err(|error| {
@@ -175,256 +195,73 @@ struct Parts {
     node_name: String,
 }
 
-struct NodeList<'a>(&'a mut Parts);
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
 
-impl Items for NodeList<'_> {
-    const WHAT: &'static str = "a list of nodes";
+    use super::*;
 
-    fn item<'de, D: Deserializer<'de>>(&mut self, _: usize, deserializer: D, path: &mut Path) -> Result<(), D::Error> {
-        let Parts { builder, node, .. } = &mut *self.0;
-        node.clear();
-        ObjectSeed(node, path).deserialize(deserializer)?;
-        node.add_to(builder, path).map_err(D::Error::custom)
-    }
-}
+    const TEXT: &str = r#"{"schema": 1, "as_of": "now",
+ "nodes": [{"name": "a", "gpus": 8, "model": "}]\"{", "unavailable": [7]},
+  {"name": "b", "gpus": 4,
+   "cpu_milli": 64000},{"name":"c","gpus":1} , {"name": "d", "gpus": 16}],
+ "running": [{"job": "x", "gpus_per_instance": 2, "instances": [{"node": "a", "gpus": [0, 1]}, {"node": "b"}]},
+  {"job": "y", "gpus_per_instance": 1, "models": ["}"], "instances": [{"node": "a"}]},
+{"job": "z", "gpus_per_instance": 1, "migratable": false, "instances": [{"node": "c", "gpus": [0]}]}]}
+"#;
 
-/// One node as the file states it.
-#[derive(Debug, Default)]
-struct NodeScratch {
-    name: String,
-    gpus: u8,
-    /// Model, domain and rack.
-    words: [String; 3],
-    has_word: [bool; 3],
-    cpu_milli: Option<u32>,
-    memory_mib: Option<u32>,
-    unschedulable: bool,
-    unavailable: Indices,
-}
-
-impl NodeScratch {
-    fn clear(&mut self) {
-        self.has_word = [false; 3];
-        (self.cpu_milli, self.memory_mib, self.unschedulable) = (None, None, false);
-        self.unavailable.clear();
+    /// What is read, as text, or the error with all that it says.
+    fn read(text: &[u8], whole: usize, window: usize) -> Result<String, String> {
+        let snapshot = read_in_pieces("f", text, whole, window).map_err(|error| error.to_string())?;
+        let mut written = Vec::new();
+        crate::formats::write_cluster(&snapshot.cluster, snapshot.as_of.as_deref(), &mut written).unwrap();
+        Ok(String::from_utf8(written).unwrap())
     }
 
-    fn add_to(&self, builder: &mut ClusterBuilder, path: &mut Path) -> Result<(), BuildError> {
-        let word = |i: usize| self.has_word[i].then_some(self.words[i].as_str());
-        let spec = NodeSpec {
-            name: &self.name,
-            gpus: self.gpus,
-            model: word(0),
-            domain: word(1),
-            rack: word(2),
-            cpu_milli: self.cpu_milli,
-            memory_mib: self.memory_mib,
-            unschedulable: self.unschedulable,
-            unavailable: self.unavailable.mask,
-        };
-        builder.add_node(&spec).map(drop).inspect_err(|error| match error {
-            BuildError::DuplicateNode(_) => path.key("name"),
-            BuildError::UnavailableIndex(_, index, _) => {
-                path.key("unavailable");
-                path.index(position(&self.unavailable.list, *index));
+    #[test]
+    fn pieces_of_any_size_are_read_like_the_whole() {
+        let (nodes, running) = (TEXT.find("\"nodes\"").unwrap(), TEXT.find("\"running\"").unwrap());
+        let (head, nodes, running) = (&TEXT[..nodes], &TEXT[nodes..running], TEXT[running..].trim_end());
+        // Also with the running jobs before the nodes.
+        let turned = format!("{head}{}, {}}}", running.trim_end_matches('}'), nodes.trim_end().trim_end_matches(','));
+        for text in [TEXT, &turned] {
+            let whole = read(text.as_bytes(), usize::MAX >> 1, 0);
+            assert!(whole.is_ok(), "{whole:?}");
+            for head in 0..text.len() {
+                for window in [1, 2, 7, 60, 1000] {
+                    assert_eq!(read(text.as_bytes(), head, window), whole, "{head} {window}");
+                }
             }
-            _ => {}
-        })
-    }
-}
-
-impl Object for NodeScratch {
-    const WHAT: &'static str = "a node";
-    const FIELDS: &'static [&'static str] =
-        &["name", "gpus", "model", "domain", "rack", "cpu_milli", "memory_mib", "schedulable", "unavailable"];
-
-    fn field<'de, A: MapAccess<'de>>(&mut self, field: usize, map: &mut A, path: &mut Path) -> Result<(), A::Error> {
-        match field {
-            0 => map.next_value_seed(Text(&mut self.name))?,
-            1 => self.gpus = map.next_value_seed(Int(1, MAX_GPUS as u64))? as u8,
-            2..=4 => {
-                let word = map.next_value_seed(Maybe(Text(&mut self.words[field - 2])))?;
-                self.has_word[field - 2] = word.is_some();
-            }
-            5 => self.cpu_milli = amount(map)?,
-            6 => self.memory_mib = amount(map)?,
-            7 => self.unschedulable = !map.next_value_seed(Maybe(Flag))?.unwrap_or(true),
-            _ => _ = map.next_value_seed(Maybe(ListSeed(&mut self.unavailable, path)))?,
-        }
-        Ok(())
-    }
-
-    fn finish<E: Error>(&mut self, seen: u32, _: &mut Path) -> Result<(), E> {
-        require::<Self, E>(seen, &[0, 1])
-    }
-}
-
-/// A list of distinct device indices.
-#[derive(Debug, Default)]
-struct Indices {
-    mask: GpuMask,
-    list: Vec<u8>,
-}
-
-impl Indices {
-    fn clear(&mut self) {
-        self.mask = 0;
-        self.list.clear();
-    }
-}
-
-impl Items for Indices {
-    const WHAT: &'static str = "a list of device indices";
-
-    fn item<'de, D: Deserializer<'de>>(&mut self, _: usize, deserializer: D, _: &mut Path) -> Result<(), D::Error> {
-        let index = Int(0, MAX_GPUS as u64 - 1).deserialize(deserializer)? as u8;
-        if self.mask >> index & 1 == 1 {
-            return Err(D::Error::custom(format_args!("found index {index} twice, expected distinct indices")));
-        }
-        self.mask |= 1 << index;
-        self.list.push(index);
-        Ok(())
-    }
-}
-
-fn position(list: &[u8], index: u32) -> usize {
-    list.iter().position(|&listed| u32::from(listed) == index).unwrap_or(0)
-}
-
-struct RunningList<'a>(&'a mut Parts);
-
-impl Items for RunningList<'_> {
-    const WHAT: &'static str = "a list of running jobs";
-
-    fn item<'de, D: Deserializer<'de>>(&mut self, _: usize, deserializer: D, path: &mut Path) -> Result<(), D::Error> {
-        let parts = &mut *self.0;
-        parts.job.clear();
-        parts.seats.clear();
-        parts.indices.clear();
-        parts.ends.clear();
-        ObjectSeed(parts, path).deserialize(deserializer)?;
-        let Parts { builder, job, seats, .. } = parts;
-        let added = job.with_spec(|spec| builder.add_running(spec, seats));
-        added.map(drop).map_err(|error| {
-            self.0.point_at(&error, path);
-            D::Error::custom(error)
-        })
-    }
-}
-
-impl Parts {
-    /// Leads the path on to the element that the error is about.
-    fn point_at(&self, error: &BuildError, path: &mut Path) {
-        match *error {
-            BuildError::DuplicateJob(_) => path.key("job"),
-            BuildError::NoInstances(_) | BuildError::TooManyInstances => path.key("instances"),
-            BuildError::LargerThanNode(_, instance, ..) => {
-                path.key("instances");
-                path.index(instance as usize);
-            }
-            BuildError::WrongCount(_, instance, ..) => {
-                path.key("instances");
-                path.index(instance as usize);
-                path.key("gpus");
-            }
-            BuildError::GpuIndex(_, instance, gpu, ..)
-            | BuildError::GpuUnavailable(_, instance, gpu, _)
-            | BuildError::GpuHeldTwice(_, instance, gpu, ..) => {
-                let end = |i: usize| self.ends.get(i).map_or(0, |&end| end as usize);
-                let instance = instance as usize;
-                let start = instance.checked_sub(1).map_or(0, end);
-                path.key("instances");
-                path.index(instance);
-                path.key("gpus");
-                path.index(position(self.indices.get(start..end(instance)).unwrap_or(&[]), gpu));
-            }
-            _ => {}
         }
     }
-}
 
-impl Object for Parts {
-    const WHAT: &'static str = "a running job";
-    const FIELDS: &'static [&'static str] = &[
-        "job",
-        "gpus_per_instance",
-        "cpu_milli",
-        "memory_mib",
-        "migratable",
-        "models",
-        "within",
-        "remaining_s",
-        "move_cost_s",
-        "instances",
-    ];
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    fn field<'de, A: MapAccess<'de>>(&mut self, field: usize, map: &mut A, path: &mut Path) -> Result<(), A::Error> {
-        const { assert!(COMMON_FIELDS == 7) };
-        let seconds = Maybe(Int(0, MAX_SECONDS));
-        match field {
-            0..COMMON_FIELDS => self.job.field(field, map, path)?,
-            7 => self.job.times.remaining_s = map.next_value_seed(seconds)?,
-            8 => self.job.times.move_cost_s = map.next_value_seed(seconds)?,
-            _ => map.next_value_seed(ListSeed(&mut SeatList(self), path))?,
-        }
-        Ok(())
-    }
-
-    fn finish<E: Error>(&mut self, seen: u32, _: &mut Path) -> Result<(), E> {
-        require::<Self, E>(seen, &[0, 1, 9])
-    }
-}
-
-struct SeatList<'a>(&'a mut Parts);
-
-impl Items for SeatList<'_> {
-    const WHAT: &'static str = "a list of instances";
-
-    fn item<'de, D: Deserializer<'de>>(&mut self, _: usize, deserializer: D, path: &mut Path) -> Result<(), D::Error> {
-        let Parts { builder, seats, indices, ends, node_name, .. } = &mut *self.0;
-        // The list of this instance is appended to those before, so that one buffer serves the whole job.
-        let gpus = Indices { mask: 0, list: std::mem::take(indices) };
-        let mut seat = SeatScratch { builder, node_name, node: None, gpus, listed: false };
-        let read = ObjectSeed(&mut seat, path).deserialize(deserializer);
-        let SeatScratch { node, gpus: Indices { mask, list }, listed, .. } = seat;
-        *indices = list;
-        read?;
-        ends.push(indices.len() as u32);
-        // `finish` has seen to it that there is a node.
-        let node = node.ok_or_else(|| D::Error::missing_field("node"))?;
-        seats.push(Seat { node, gpus: listed.then_some(mask) });
-        Ok(())
-    }
-}
-
-/// One instance as the file states it.
-struct SeatScratch<'a> {
-    builder: &'a ClusterBuilder,
-    node_name: &'a mut String,
-    node: Option<NodeId>,
-    gpus: Indices,
-    listed: bool,
-}
-
-impl Object for SeatScratch<'_> {
-    const WHAT: &'static str = "an instance";
-    const FIELDS: &'static [&'static str] = &["node", "gpus"];
-
-    fn field<'de, A: MapAccess<'de>>(&mut self, field: usize, map: &mut A, path: &mut Path) -> Result<(), A::Error> {
-        if field == 0 {
-            map.next_value_seed(Text(self.node_name))?;
-            self.node = self.builder.find_node(self.node_name);
-            if self.node.is_none() {
-                let text = format_args!("found node \"{}\", expected one that is listed in nodes", self.node_name);
-                return Err(A::Error::custom(text));
+        /// The same errors too, whatever was broken where.
+        #[test]
+        fn what_is_wrong_is_the_same_in_pieces(
+            edits in prop::collection::vec((0..TEXT.len(), 0_u8..4, prop::sample::select(&b"{}[],:\"\\ \n0a-\xff"[..])), 1..3),
+            head in 0..TEXT.len(),
+            window in 1_usize..300,
+        ) {
+            let mut text = TEXT.as_bytes().to_vec();
+            for (at, how, byte) in edits {
+                let at = at.min(text.len() - 1);
+                match how {
+                    0 => drop(text.remove(at)),
+                    1 => text.insert(at, byte),
+                    2 => text[at] = byte,
+                    _ => text.truncate(at.max(1)),
+                }
             }
-        } else {
-            self.listed = map.next_value_seed(Maybe(ListSeed(&mut self.gpus, path)))?.is_some();
+            // A stream's reader may put an error a byte off; where it is otherwise, and what, is the same.
+            let told = |read: Result<String, String>| read.map_err(|error| {
+                let mut parts = error.splitn(4, ':');
+                let (file, line, _, rest) = (parts.next(), parts.next(), parts.next(), parts.next());
+                format!("{file:?} {line:?} {rest:?}")
+            });
+            prop_assert_eq!(told(read(&text, head, window)), told(read(&text, usize::MAX >> 1, 0)));
         }
-        Ok(())
-    }
-
-    fn finish<E: Error>(&mut self, seen: u32, _: &mut Path) -> Result<(), E> {
-        require::<Self, E>(seen, &[0])
     }
 }

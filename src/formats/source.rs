@@ -114,28 +114,3 @@ impl<R: BufRead> Read for Unpacked<R> {
         })
     }
 }
-
-/// What was read ahead, then the rest. The head is let go when it ends, while the cluster is still small.
-pub(super) struct HeadThenRest<R> {
-    head: Option<Cursor<Vec<u8>>>,
-    rest: R,
-}
-
-impl<R: Read> HeadThenRest<R> {
-    pub(super) fn new(head: Vec<u8>, rest: R) -> Self {
-        Self { head: Some(Cursor::new(head)), rest }
-    }
-}
-
-impl<R: Read> Read for HeadThenRest<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if let Some(head) = &mut self.head {
-            let n = head.read(buffer)?;
-            if n > 0 || buffer.is_empty() {
-                return Ok(n);
-            }
-            self.head = None;
-        }
-        self.rest.read(buffer)
-    }
-}

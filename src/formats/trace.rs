@@ -86,21 +86,18 @@ impl Object for Scratch {
     }
 
     fn finish<E: Error>(&mut self, seen: u32, _: &mut Path) -> Result<(), E> {
-        if seen >> 4 & 1 == 0 {
-            self.0.instances = 1;
-        }
         require::<Self, E>(seen, &[0, 1, 2, 3])
     }
 }
 
-/// Writes a trace that [`read_trace`] reads again.
+/// Writes a trace that [`read_trace`] reads again: times, sizes and priorities, which is all that a trace that is made has.
 ///
 /// # Errors
 /// If `out` fails.
 pub fn write_trace(jobs: &[TraceJob], out: &mut dyn Write) -> io::Result<()> {
     let mut out = BufWriter::with_capacity(64 << 10, out);
     for job in jobs {
-        let &TraceJob { ref name, submit_s, duration_s, instances, gpus_per_instance, priority } = job;
+        let &TraceJob { ref name, submit_s, duration_s, instances, gpus_per_instance, priority, .. } = job;
         let line = JobOut { job: name, submit_s, duration_s, instances, gpus_per_instance, priority };
         serde_json::to_writer(&mut out, &line)?;
         out.write_all(b"\n")?;

@@ -95,7 +95,8 @@ pub fn phi_star(capacity: u8, demand: &Demand) -> Result<Solution, DemandError> 
 /// Workload Composition Condition holds. Else, whatever the counts are, it is an integer program with at most eight rows
 /// (complementary sizes are matched first) and a column for each way to fill a node (66 at capacity 8, 914 at 16), and
 /// typically costs microseconds at capacity 8 and some tens of them at 16. The worst case is exponential in the number
-/// of columns, as for any exact method; the test module `effort` looks for hard demands.
+/// of columns, as for any exact method; what the hardest demands found cost is in `benches/RESULTS.md`, the test module
+/// `effort` looks for harder ones, and [`PhiStar::steps`] tells what the questions asked so far took.
 ///
 /// No size of a demand may be larger than the capacity, and no count larger than [`MAX_COUNT`]; [`phi_star`] checks
 /// that.
@@ -164,6 +165,12 @@ impl PhiStar {
         let mut counts = counts(demand);
         counts[usize::from(gpus)] += more;
         self.bins.lower_bound(&counts) <= nodes && self.bins.solve(&counts).0 <= nodes
+    }
+
+    /// How many steps branch and bound took so far, over all questions; 0 as long as cheaper arguments decided them. A step
+    /// costs up to some tenths of a millisecond at capacity 16.
+    pub fn steps(&self) -> u64 {
+        self.partial.steps() + self.bins.steps()
     }
 
     fn check(&self, demand: &Demand) {

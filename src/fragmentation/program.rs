@@ -8,16 +8,24 @@
 //! The relaxation alone is blind to divisibility (as when only even sizes are left for an odd total), and could walk
 //! through a million values of `j` there. So each step asks the group relaxation too. Where that has a solution that is
 //! no packing, because it would use a pattern of the basis a negative number of times, the branch is on a pattern
-//! of that solution: not at all, or at least once.
+//! of that solution: not at all, or at least once. Where few partial bins are affordable, one of those in the solution is
+//! that pattern: without it there is mostly no solution at all, and with it the budget is nearly spent.
 //!
-//! Every step shrinks the demand or bans a pattern, so the search ends. Lone instances are never banned: the number of
-//! them follows from the other patterns.
+//! Every step shrinks the demand or bans a pattern, so the search ends. The relaxation does without a banned lone instance
+//! by paying for one that no bin holds.
+//!
+//! **Depth.** The stack holds what waits below the path that is being followed: at most two questions for each ban on it,
+//! of which there are at most 914, and 914 for each instance of a rare size, of which the eight sizes have at most two
+//! each. So it stays below 17,000 questions of 200 bytes, however large the counts are.
+//!
+//! **Length.** Exponential in the worst case, as for any exact method here; what was measured is in the test module
+//! `effort`, which also holds the steps of the hardest demands found to a limit.
 
-use super::group::Group;
+use super::group::{COUNTED, Group};
 use super::search::Search;
-use super::simplex::{Basis, Pattern, Row};
+use super::simplex::{Basis, Row};
 
-/// Steps of the exact search for what rounding leaves at one node.
+/// Steps of the exact search for what rounding leaves at one step.
 const SEARCH_STEPS: u64 = 50;
 
 /// How many patterns are taken for sure, one after the other, before the branching goes on without such probes.
@@ -30,191 +38,209 @@ const RARE: i64 = 2;
 pub(super) struct Program<'a> {
     search: &'a mut Search,
     table: usize,
-    banned: Vec<usize>,
 }
 
-/// What follows for a demand.
-enum Step {
-    /// The answer.
-    Decided(bool),
-    /// Some packing, if there is one, uses this pattern at least so often.
-    Take(usize, i64),
-    /// Some packing, if there is one, does without this pattern.
-    Ban(usize),
+/// Patterns that may not be used, as bits: there are 914 at most.
+type Banned = [u64; 15];
+
+/// Can this demand be packed within this budget, without the banned patterns?
+#[derive(Clone, Copy)]
+struct Question {
+    row: Row,
+    budget: i64,
+    banned: Banned,
+    /// How many patterns were taken for sure since the last branch.
+    chain: u32,
+}
+
+/// What is still to be asked; one "yes" answers all.
+enum Open {
+    Whole(Question),
+    /// The same with the pattern exactly so often, or less often.
+    AtMost(Question, usize, i64),
 }
 
 impl<'a> Program<'a> {
     /// The program of the search's table at position `table`.
     pub(super) fn new(search: &'a mut Search, table: usize) -> Self {
-        Self { search, table, banned: Vec::new() }
+        Self { search, table }
     }
 
-    /// Whether `row` can be packed at a cost of at most `budget` without the banned patterns.
+    /// Whether `row` can be packed at a cost of at most `budget`.
+    ///
+    /// Depth first, on a stack of its own: see the module for how deep.
     pub(super) fn packs(&mut self, row: &Row, budget: i64) -> bool {
-        let banned = self.banned.len();
-        let mut state = (*row, budget);
-        let mut takes = 0;
-        let packs = loop {
-            match self.step(&state.0, state.1, takes < CHAIN) {
-                Step::Decided(packs) => break packs,
-                Step::Take(pattern, times) => {
-                    let taken = self.search.table(self.table).patterns[pattern];
-                    state = without(&state.0, state.1, &taken, times);
-                    takes += 1;
+        let mut open = vec![Open::Whole(Question { row: *row, budget, banned: Banned::default(), chain: 0 })];
+        while let Some(next) = open.pop() {
+            let packs = match next {
+                Open::Whole(question) => {
+                    self.search.program_steps += 1;
+                    self.step(&question, &mut open)
                 }
-                Step::Ban(pattern) => self.banned.push(pattern),
+                Open::AtMost(question, pattern, times) => {
+                    self.at_most(&question, pattern, times, &mut open);
+                    false
+                }
+            };
+            if packs {
+                return true;
             }
-        };
-        self.banned.truncate(banned);
-        packs
+        }
+        false
     }
 
-    /// What follows for a demand: an answer, or a smaller question with the same answer.
-    fn step(&mut self, row: &Row, budget: i64, probe: bool) -> Step {
-        let Some(basis) = self.relax(row, budget, row) else { return Step::Decided(false) };
+    /// True if the answer is yes; else what is left to ask is put on the stack, what is to be asked first on top.
+    fn step(&mut self, question: &Question, open: &mut Vec<Open>) -> bool {
+        let &Question { ref row, budget, .. } = question;
+        let Some(basis) = self.relax(question, row) else { return false };
         let table = self.search.table(self.table);
         let determinant = i128::from(basis.determinant);
-        let mut rest = *row;
-        let mut left = budget;
         // What the relaxation uses a fractional number of times: how far from a whole number, which, how often.
         let mut fractional: Vec<(i128, usize, i64)> = Vec::new();
+        let mut whole: Vec<(usize, i64)> = Vec::with_capacity(basis.patterns.len());
         for (&at, x) in basis.patterns.iter().zip(basis.solution(row)) {
             let (times, part) = ((x / determinant) as i64, x % determinant);
-            let pattern = &table.patterns[at];
-            take(&mut rest, &pattern.counts, times);
-            left -= times * pattern.cost;
+            whole.push((at, times));
             // Lone instances follow from the others: they are whole once those are.
             if part > 0 && !table.is_lone(at) {
                 fractional.push((part.min(determinant - part), at, times));
             }
         }
         if fractional.is_empty() {
-            return Step::Decided(true);
+            return true;
         }
-        let rest = table.counts(&rest);
-        self.search.steps_left = SEARCH_STEPS;
-        if left >= 0 && self.search.fits(rest, left as u64) == Some(true) {
-            return Step::Decided(true);
+        let slack: &[i64] = if question.chain == 0 { &[0, 1, 3] } else { &[0] };
+        if slack.iter().any(|&slack| self.completes(question, &whole, slack)) {
+            return true;
         }
         fractional.sort_unstable_by_key(|&(balance, at, _)| (-balance, at));
         let table = self.search.table(self.table);
         let spare = i128::from(budget) * determinant - basis.value(row);
-        let allowed = |at: usize| self.allowed(row, at);
-        let group = i64::try_from(spare).ok().and_then(|spare| Group::new(table, &basis, spare, allowed));
+        let allowed = |at: usize| self.allowed(question, at);
+        let group = i64::try_from(spare).ok().and_then(|spare| Group::new(table, &basis, spare, budget, allowed));
         let mut branch = None;
         if let Some(group) = group {
-            let Some(path) = group.path(row) else { return Step::Decided(false) };
+            let Some(path) = group.path(row) else { return false };
             let mut rest = *row;
             for &pattern in &path {
                 take(&mut rest, &table.patterns[pattern].counts, 1);
             }
             let solution = basis.solution(&rest);
-            let Some(short) = (0..basis.patterns.len()).min_by_key(|&at| solution[at]) else {
-                return Step::Decided(true);
-            };
-            if solution[short] >= 0 {
-                return Step::Decided(true);
+            let short = (0..basis.patterns.len()).min_by_key(|&at| solution[at]);
+            let Some(short) = short.filter(|&at| solution[at] < 0) else { return true };
+            if question.chain == 0 && group.packs(row) {
+                return true;
             }
-            // What draws most on the pattern that runs short.
-            let draw = |at: &usize| basis.solution(&table.patterns[*at].counts)[short];
-            branch = path.into_iter().filter(|&at| !table.is_lone(at)).max_by_key(draw);
+            // Bins that cost decide most where there are few; then what draws most on the pattern that runs short.
+            let paid = |at: usize| budget <= COUNTED && table.patterns[at].cost > 0;
+            let draw = |at: usize| basis.solution(&table.patterns[at].counts)[short];
+            let may_branch = |&at: &usize| paid(at) || !table.is_lone(at);
+            branch = path.into_iter().filter(may_branch).max_by_key(|&at| (paid(at), draw(at)));
         }
-        if let Some(size) = (0..row.len()).find(|&size| (1..=RARE).contains(&row[size])) {
-            return Step::Decided(self.place_rare(size, &basis, row, budget));
+        let rare = branch.is_none_or(|at| self.search.table(self.table).patterns[at].cost == 0 || budget > COUNTED);
+        if let Some(size) = (0..row.len()).filter(|_| rare).find(|&size| (1..=RARE).contains(&row[size])) {
+            self.place_rare(size, &basis, question, open);
+            return false;
         }
-        for &(_, pattern, times) in fractional.iter().filter(|_| probe) {
+        let probed = if question.chain < CHAIN { &fractional[..] } else { &[] };
+        for &(_, pattern, times) in probed {
             // Where one side is too dear at once, there is nothing to branch on.
-            let taken = self.search.table(self.table).patterns[pattern];
-            let (more, more_budget) = without(row, budget, &taken, times + 1);
-            let (less, less_budget) = without(row, budget, &taken, times);
-            self.banned.push(pattern);
-            let less_fits = self.relax(&less, less_budget, row).is_some();
-            self.banned.pop();
-            let more_fits = self.relax(&more, more_budget, row).is_some();
-            match (less_fits, more_fits) {
-                (false, false) => return Step::Decided(false),
-                (false, true) => return Step::Take(pattern, times + 1),
-                (true, false) if times == 0 => return Step::Ban(pattern),
+            let more = self.with(question, pattern, times + 1);
+            let less = banning(self.with(question, pattern, times), pattern);
+            match (self.relax(&less, row).is_some(), self.relax(&more, row).is_some()) {
+                (false, false) => return false,
+                (false, true) => {
+                    open.push(Open::Whole(Question { chain: question.chain + 1, ..more }));
+                    return false;
+                }
+                (true, false) if times == 0 => {
+                    open.push(Open::Whole(banning(*question, pattern)));
+                    return false;
+                }
                 _ => {}
             }
         }
-        let Some(pattern) = branch else {
-            return Step::Decided(self.branch(fractional[0].1, fractional[0].2, row, budget));
-        };
-        self.banned.push(pattern);
-        let packs = self.packs(row, budget);
-        self.banned.pop();
-        if packs { Step::Decided(true) } else { Step::Take(pattern, 1) }
+        // What bans comes first: only so many patterns can be banned, so only so much is left waiting below it.
+        let (pattern, times) = branch.map_or((fractional[0].1, fractional[0].2), |pattern| (pattern, 0));
+        open.push(Open::Whole(Question { chain: 0, ..self.with(question, pattern, times + 1) }));
+        open.push(Open::AtMost(*question, pattern, times));
+        false
     }
 
-    /// Whether `row` can be packed, by trying every bin for one instance of a rare size. The relaxations spread such an
-    /// instance over many bins, in fractions or by negative uses; in one bin it stops misleading them.
-    fn place_rare(&mut self, size: usize, basis: &Basis, row: &Row, budget: i64) -> bool {
-        let spare = i128::from(budget) * i128::from(basis.determinant) - basis.value(row);
-        let mut bins: Vec<(i64, usize)> = self
-            .search
-            .table(self.table)
-            .patterns
-            .iter()
-            .enumerate()
-            .filter(|&(at, p)| p.counts[size] > 0 && self.allowed(row, at))
-            .map(|(at, p)| (basis.reduced_cost(p), at))
-            .filter(|&(cost, _)| i128::from(cost) <= spare)
-            .collect();
-        bins.sort_unstable();
-        bins.into_iter().any(|(_, at)| {
-            let taken = self.search.table(self.table).patterns[at];
-            let (rest, budget) = without(row, budget, &taken, 1);
-            self.packs(&rest, budget)
-        })
+    /// Whether the demand can be packed with `slack` bins fewer of each pattern than the relaxation uses, rounded down,
+    /// and what is left in the best way. "No" may only mean that the steps ran out.
+    fn completes(&mut self, question: &Question, whole: &[(usize, i64)], slack: i64) -> bool {
+        let mut rest = *question;
+        for &(pattern, times) in whole {
+            rest = self.with(&rest, pattern, (times - slack).max(0));
+        }
+        let counts = self.search.table(self.table).counts(&rest.row);
+        self.search.steps_left = SEARCH_STEPS;
+        rest.budget >= 0 && self.search.fits(counts, rest.budget as u64) == Some(true)
     }
 
-    /// More than `times`, or exactly so often, or less.
-    fn branch(&mut self, pattern: usize, times: i64, row: &Row, budget: i64) -> bool {
-        let taken = self.search.table(self.table).patterns[pattern];
-        let (more, more_budget) = without(row, budget, &taken, times + 1);
-        if self.packs(&more, more_budget) {
-            return true;
+    /// Asks for exactly `times`, then for less often. The value of the relaxation only grows on the way down, so once it
+    /// is too dear nothing is left to ask.
+    fn at_most(&self, question: &Question, pattern: usize, times: i64, open: &mut Vec<Open>) {
+        let exactly = banning(self.with(question, pattern, times), pattern);
+        if self.relax(&exactly, &question.row).is_none() {
+            return;
         }
-        self.banned.push(pattern);
-        let mut packs = false;
-        for times in (0..=times).rev() {
-            let (rest, budget) = without(row, budget, &taken, times);
-            if self.relax(&rest, budget, row).is_none() {
-                break;
-            }
-            packs = self.packs(&rest, budget);
-            if packs {
-                break;
-            }
+        if times > 0 {
+            open.push(Open::AtMost(*question, pattern, times - 1));
         }
-        self.banned.pop();
-        packs
+        open.push(Open::Whole(Question { chain: 0, ..exactly }));
+    }
+
+    /// Asks for every bin for one instance of a rare size. The relaxations spread such an instance over many bins, in
+    /// fractions or by negative uses; in one bin it stops misleading them.
+    fn place_rare(&self, size: usize, basis: &Basis, question: &Question, open: &mut Vec<Open>) {
+        let spare = i128::from(question.budget) * i128::from(basis.determinant) - basis.value(&question.row);
+        let patterns = self.search.table(self.table).bins();
+        let bins = patterns.filter(|&(at, p)| p.counts[size] > 0 && self.allowed(question, at));
+        let bins = bins.map(|(at, p)| (basis.reduced_cost(p), at)).filter(|&(cost, _)| i128::from(cost) <= spare);
+        let mut bins: Vec<(i64, usize)> = bins.collect();
+        bins.sort_unstable_by(|a, b| b.cmp(a));
+        open.extend(bins.into_iter().map(|(_, at)| Open::Whole(Question { chain: 0, ..self.with(question, at, 1) })));
     }
 
     /// An optimal basis of the relaxation, if it is cheap enough, over the patterns that may be part of a packing of
-    /// `whole`, of which `row` is a part.
-    fn relax(&self, row: &Row, budget: i64, whole: &Row) -> Option<Basis> {
+    /// `whole`, of which the question's demand is a part.
+    fn relax(&self, question: &Question, whole: &Row) -> Option<Basis> {
+        let &Question { ref row, budget, .. } = question;
         if budget < 0 || row.iter().any(|&n| n < 0) {
             return None;
         }
         let table = self.search.table(self.table);
-        let basis = table.solve(row, |at| table.is_lone(at) || self.allowed(whole, at));
+        let whole = Question { row: *whole, ..*question };
+        let basis = table.solve(row, |at| self.allowed(&whole, at), |at| is_banned(question, at));
         (basis.bound(row) <= budget).then_some(basis)
     }
 
-    /// Whether a pattern is not banned and can be filled from `row`.
-    fn allowed(&self, row: &Row, at: usize) -> bool {
+    /// Whether a pattern is not banned and can be filled from the question's demand.
+    fn allowed(&self, question: &Question, at: usize) -> bool {
         let pattern = &self.search.table(self.table).patterns[at];
-        !self.banned.contains(&at) && pattern.counts.iter().zip(row).all(|(n, have)| n <= have)
+        !is_banned(question, at) && pattern.counts.iter().zip(&question.row).all(|(n, have)| n <= have)
+    }
+
+    /// What is left to ask after a pattern was used so often.
+    fn with(&self, question: &Question, pattern: usize, times: i64) -> Question {
+        let pattern = &self.search.table(self.table).patterns[pattern];
+        let mut question = *question;
+        take(&mut question.row, &pattern.counts, times);
+        question.budget -= times * pattern.cost;
+        question
     }
 }
 
-/// What is left of a demand and of its budget.
-fn without(row: &Row, budget: i64, pattern: &Pattern, times: i64) -> (Row, i64) {
-    let mut rest = *row;
-    take(&mut rest, &pattern.counts, times);
-    (rest, budget - times * pattern.cost)
+fn is_banned(question: &Question, at: usize) -> bool {
+    question.banned[at / 64] >> (at % 64) & 1 == 1
+}
+
+/// The same question without one pattern more.
+fn banning(mut question: Question, pattern: usize) -> Question {
+    question.banned[pattern / 64] |= 1 << (pattern % 64);
+    question
 }
 
 /// Takes `times` patterns out of `row`.

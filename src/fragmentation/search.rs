@@ -36,6 +36,8 @@ pub(super) struct Search {
     memory: FxHashMap<Key, Range>,
     /// Steps left before the search gives up.
     pub(super) steps_left: u64,
+    /// Steps that branch and bound took so far.
+    pub(super) program_steps: u64,
 }
 
 impl Search {
@@ -47,6 +49,7 @@ impl Search {
             table_of: FxHashMap::default(),
             memory: FxHashMap::default(),
             steps_left: 0,
+            program_steps: 0,
         }
     }
 
@@ -199,9 +202,7 @@ impl Search {
         // A bin of reduced cost above what the budget leaves over the bound cannot be part of a good enough packing.
         let spare = i128::from(basis.determinant) * i128::from(budget) - basis.value(row);
         let mut children: Vec<(i64, usize)> = table
-            .patterns
-            .iter()
-            .enumerate()
+            .bins()
             .filter(|(_, p)| p.counts[largest] > 0 && p.cost <= budget as i64)
             .filter(|(_, p)| p.counts.iter().zip(row).all(|(n, have)| n <= have))
             .map(|(child, p)| (basis.reduced_cost(p), child))

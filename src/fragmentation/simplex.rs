@@ -39,11 +39,20 @@ pub(super) struct Basis {
 pub(super) struct Table {
     /// The sizes, ascending.
     pub(super) sizes: Vec<usize>,
-    /// The patterns, those with fewer and larger instances first, full ones before partial ones.
+    /// The patterns, those with fewer and larger instances first, full ones before partial ones; then, for each size, one
+    /// that stands for an instance that no bin holds, at a price that no packing pays.
     pub(super) patterns: Vec<Pattern>,
+    /// How many of them are bins.
+    n_bins: usize,
+    /// The position of the bin with one lone instance of each size.
+    lone: Vec<usize>,
     /// Bases that were optimal for some demand, the last used first.
     pub(super) bases: Vec<Basis>,
 }
+
+/// The cost of an instance that no bin holds: above every budget within which lone instances are banned, even for a
+/// fraction of an instance as small as one part in the largest determinant.
+const UNPAID: i64 = 1 << 24;
 
 /// How many bases a table remembers.
 const MAX_BASES: usize = 48;
@@ -65,8 +74,19 @@ impl Table {
         });
         // Enumeration already goes from larger instances to smaller ones; the sort is stable.
         patterns.sort_by_key(|&(free, _)| free);
-        let patterns = patterns.into_iter().map(|(_, pattern)| pattern).collect();
-        Self { sizes, patterns, bases: Vec::new() }
+        let mut patterns: Vec<Pattern> = patterns.into_iter().map(|(_, pattern)| pattern).collect();
+        let n_bins = patterns.len();
+        let unit = |size: usize| std::array::from_fn(|at| i64::from(at == size));
+        let units = (0..sizes.len()).map(unit);
+        let position = |counts: Row| patterns.iter().position(|pattern| pattern.counts == counts);
+        let lone = units.clone().filter_map(position).collect();
+        patterns.extend(units.map(|counts| Pattern { counts, cost: UNPAID }));
+        Self { sizes, patterns, n_bins, lone, bases: Vec::new() }
+    }
+
+    /// The bins, with their positions.
+    pub(super) fn bins(&self) -> impl Iterator<Item = (usize, &Pattern)> {
+        self.patterns[..self.n_bins].iter().enumerate()
     }
 
     /// The counts of this table's sizes.
@@ -94,7 +114,7 @@ impl Table {
             Some(0) => {}
             Some(at) => self.bases[..=at].rotate_right(1),
             None => {
-                let basis = self.solve(row, |_| true);
+                let basis = self.solve(row, |_| true, |_| false);
                 self.bases.truncate(MAX_BASES - 1);
                 self.bases.insert(0, basis);
             }
@@ -113,30 +133,27 @@ impl Table {
         best
     }
 
-    /// Whether a pattern is one lone instance.
+    /// Whether a pattern is one lone instance, in a bin or in none.
     pub(super) fn is_lone(&self, pattern: usize) -> bool {
-        self.patterns[pattern].counts.iter().sum::<i64>() == 1
+        pattern >= self.n_bins || self.lone.contains(&pattern)
     }
 
-    /// The primal simplex method over the allowed patterns, from the basis of lone instances. That basis is feasible for
-    /// every demand, so lone instances may stay in it even where they are not allowed to enter.
-    pub(super) fn solve(&self, row: &Row, allowed: impl Fn(usize) -> bool) -> Basis {
+    /// The primal simplex method over the allowed bins, from the basis of lone instances, which is feasible for every
+    /// demand. Where a lone instance is banned, the basis starts without a bin for it. (Banned is less than not allowed: a
+    /// lone instance of a size that does not occur harms nobody.)
+    pub(super) fn solve(&self, row: &Row, allowed: impl Fn(usize) -> bool, banned: impl Fn(usize) -> bool) -> Basis {
         let m = self.sizes.len();
         let mut inverse = vec![Row::default(); m];
-        let mut patterns = vec![0; m];
-        for at in 0..m {
-            inverse[at][at] = 1;
-            patterns[at] = self
-                .patterns
-                .iter()
-                .position(|p| p.counts[at] == 1 && p.counts.iter().sum::<i64>() == 1)
-                .unwrap_or_else(|| unreachable!("every size alone is a pattern"));
+        for (at, row) in inverse.iter_mut().enumerate() {
+            row[at] = 1;
         }
+        let start = |(at, &lone): (usize, &usize)| if banned(lone) { self.n_bins + at } else { lone };
+        let patterns = self.lone.iter().enumerate().map(start).collect();
         let mut basis = Basis { patterns, determinant: 1, inverse, dual: Row::default() };
         basis.price(&self.patterns);
         for step in 0_u32.. {
             // The steepest column first; after many steps the lowest index, which cannot cycle (Bland 1977).
-            let costs = self.patterns.iter().map(|p| basis.reduced_cost(p)).enumerate();
+            let costs = self.bins().map(|(at, p)| (at, basis.reduced_cost(p)));
             let costs = costs.filter(|&(at, cost)| cost < 0 && allowed(at));
             let entering = if step < 200 { costs.min_by_key(|&(_, cost)| cost) } else { { costs }.next() };
             let Some((entering, _)) = entering else { break };
@@ -165,7 +182,8 @@ impl Basis {
     pub(super) fn bound(&self, row: &Row) -> i64 {
         let determinant = i128::from(self.determinant);
         let value = self.value(row);
-        (value.div_euclid(determinant) + i128::from(value.rem_euclid(determinant) != 0)) as i64
+        let bound = value.div_euclid(determinant) + i128::from(value.rem_euclid(determinant) != 0);
+        i64::try_from(bound).unwrap_or(i64::MAX)
     }
 
     /// `D` times what a bin of `pattern` costs beyond its dual value; never negative at an optimal basis.

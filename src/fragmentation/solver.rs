@@ -25,6 +25,11 @@ impl Solver {
         Self { search: Search::new(capacity, objective), answers: FxHashMap::default() }
     }
 
+    /// Steps that branch and bound took so far.
+    pub(super) fn steps(&self) -> u64 {
+        self.search.program_steps
+    }
+
     /// A lower bound on the optimum, from the linear relaxation.
     pub(super) fn lower_bound(&mut self, counts: &Counts) -> u64 {
         self.search.lower_bound(*counts)

@@ -4,6 +4,7 @@ mod audit;
 mod bench;
 mod decision;
 mod devices;
+mod first;
 mod json;
 mod number;
 mod phi_star;
@@ -15,7 +16,7 @@ mod table;
 mod verify;
 
 pub use audit::{audit_json, audit_table};
-pub use bench::{BenchRow, bench_table};
+pub use bench::{BenchRow, bench_table, compare_with_cpu};
 pub use decision::decision_json;
 pub use devices::{devices_json, devices_table};
 pub use json::append_line;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::first::{FirstDecisions, explained};
 use super::number::{grouped, percent, rate, seconds, signed};
 use super::table::{Align, Rows, facts};
 use crate::anchor::State;
@@ -33,6 +34,8 @@ pub struct Tally {
     pub migrated_gpus: u64,
     /// The sum of N·ΔSIF.
     pub delta_sif_nodes: i64,
+    /// The first few decisions.
+    first: FirstDecisions,
     /// The first few blocked jobs.
     first_blocked: Vec<BlockedJob>,
 }
@@ -48,6 +51,7 @@ struct BlockedJob {
 impl Tally {
     /// Counts one decision more.
     pub fn add(&mut self, cluster: &Cluster, decision: &Decision) {
+        self.first.add(cluster, decision);
         match decision.status {
             Status::Placed => {
                 self.placed += 1;
@@ -172,8 +176,10 @@ impl PlaceSummary<'_> {
         let decisions = tally.decisions();
         let speed = decisions as f64 / self.time.as_secs_f64().max(1e-9);
         lines.push(("time", format!("{} for {} decisions, {}/s", seconds(self.time), grouped(decisions), rate(speed))));
+        let first = tally.first.table(decisions);
+        let gap = if first.is_empty() { "" } else { "\n" };
         let hint = "\n--format json has each job's nodes, devices and moves.\n";
-        format!("{}\n{}{}{hint}", facts(&lines), self.change(), self.first_blocked())
+        format!("{}\n{}{gap}{first}{}{hint}", facts(&lines), self.change(), self.first_blocked())
     }
 
     fn change(&self) -> String {
@@ -197,14 +203,9 @@ impl PlaceSummary<'_> {
             return String::new();
         }
         let right = |name| (name, Align::Right);
-        let mut rows = Rows::new(&[
-            ("BLOCKED JOB", Align::Left),
-            right("INSTANCES"),
-            right("GPUS/INSTANCE"),
-            ("WHY", Align::Left),
-        ]);
+        let mut rows = Rows::new(&[("BLOCKED JOB", Align::Left), right("ASKS"), ("WHY", Align::Left)]);
         for BlockedJob { job, instances, gpus, why } in &self.tally.first_blocked {
-            rows.push([job.clone(), grouped(*instances), gpus.to_string(), why.name().to_owned()]);
+            rows.push([job.clone(), format!("{} × {gpus}", grouped(*instances)), explained(*why).to_owned()]);
         }
         let more = self.tally.n_blocked() - self.tally.first_blocked.len() as u64;
         let more = if more > 0 { format!("and {} more\n", grouped(more)) } else { String::new() };

@@ -20,6 +20,11 @@ pub struct ScoreRows<'a> {
     empty_nodes: u64,
 }
 
+/// What the short names of the table's columns mean.
+const LEGEND: &str = "ΔPART: more partial nodes, of which N·ΔSIF are avoidable. LEFT: nodes taken out of Σ.
+GPUS: of the instances that move. EMPTY: empty nodes afterwards.
+";
+
 #[derive(Serialize)]
 struct Line<'a> {
     job: &'a str,
@@ -97,31 +102,31 @@ impl<'a> ScoreRows<'a> {
     pub fn table(&self) -> String {
         let (left, right) = (|name| (name, Align::Left), |name| (name, Align::Right));
         let words = ["JOB", "CANDIDATE"].map(left);
-        let numbers = ["RANK", "N·ΔSIF", "Δ PARTIAL", "ΔΦ*", "LEFT Σ", "MOVES", "MOVED GPUS", "EMPTY AFTER"].map(right);
-        let columns: Vec<_> = words.into_iter().chain(numbers).chain([left("IN Σ"), left("REASON")]).collect();
+        let numbers = ["RANK", "N·ΔSIF", "ΔPART", "LEFT", "MOVES", "GPUS", "EMPTY"].map(right);
+        let columns: Vec<_> = words.into_iter().chain(numbers).chain([left("NOTE")]).collect();
         let mut table = Rows::new(&columns);
         let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
         let signed = |n: Option<i32>| or_dash(n.map(|n| signed(i64::from(n))));
         let count = |n: Option<u32>| or_dash(n.map(grouped));
         for index in 0..self.len() {
             let line = self.line(index);
+            let inside = line.in_abs.map(|inside| if inside { "in Σ" } else { "outside Σ" });
             table.push([
                 line.job.to_owned(),
                 line.candidate.to_owned(),
                 count(line.rank),
                 signed(line.delta_sif_nodes),
                 signed(line.delta_partial),
-                signed(line.delta_phi_star),
                 count(line.left_abs),
                 count(line.moves),
                 count(line.moved_gpus),
                 or_dash(line.empty_nodes_after.map(grouped)),
-                or_dash(line.in_abs.map(|inside| if inside { "yes" } else { "no" }.to_owned())),
-                line.reason.unwrap_or_default().to_owned(),
+                line.reason.or(inside).unwrap_or_default().to_owned(),
             ]);
         }
         let (all, feasible) = (self.len(), self.n_feasible());
-        let summary = format!("{} candidates, {} feasible\n", grouped(all as u64), grouped(feasible as u64));
-        if table.is_empty() { summary } else { format!("{}\n{summary}", table.text()) }
+        let candidates = if all == 1 { "candidate" } else { "candidates" };
+        let summary = format!("{} {candidates}, {} feasible\n", grouped(all as u64), grouped(feasible as u64));
+        if table.is_empty() { summary } else { format!("{}\n{summary}{LEGEND}", table.text()) }
     }
 }

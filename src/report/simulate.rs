@@ -121,7 +121,8 @@ fn setting_facts(setting: &Setting<'_>, runs: &[Run]) -> Vec<(&'static str, Stri
 
 fn measures(setting: &Setting<'_>, runs: &[Run]) -> String {
     let right = |name| (name, Align::Right);
-    let unfinished = runs.iter().any(|run| run.summary.waiting > 0);
+    let waiting = runs.iter().any(|run| run.summary.waiting > 0);
+    let running = runs.iter().any(|run| run.summary.running > 0);
     let mut columns = vec![
         ("POLICY", Align::Left),
         right("AFR"),
@@ -139,8 +140,11 @@ fn measures(setting: &Setting<'_>, runs: &[Run]) -> String {
         right("MOVES"),
         right("GPU-H LOST"),
     ];
-    if unfinished {
+    if waiting {
         columns.push(right("NEVER RAN"));
+    }
+    if running {
+        columns.push(right("NEVER ENDS"));
     }
     let mut rows = Rows::new(&columns);
     for run in runs {
@@ -162,8 +166,11 @@ fn measures(setting: &Setting<'_>, runs: &[Run]) -> String {
             grouped(pauses.instances),
             decimals(Some(pauses.gpu_seconds_lost as f64 / 3600.0), 1),
         ];
-        if unfinished {
+        if waiting {
             cells.push(grouped(summary.waiting));
+        }
+        if running {
+            cells.push(grouped(summary.running));
         }
         rows.push(cells);
     }
@@ -225,6 +232,7 @@ pub fn simulation_json(out: &mut Vec<u8>, setting: &Setting<'_>, run: &Run) -> R
         finished: summary.jct.n,
         rejected: summary.rejected,
         waiting: summary.waiting,
+        running: summary.running,
         events: outcome.events,
         first_submit_s: outcome.first_submit,
         end_s: outcome.end,
@@ -291,6 +299,7 @@ struct Document<'a> {
     finished: u64,
     rejected: u64,
     waiting: u64,
+    running: u64,
     events: u64,
     first_submit_s: u64,
     end_s: u64,

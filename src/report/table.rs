@@ -61,6 +61,23 @@ pub(super) fn facts<K: AsRef<str>, V: AsRef<str>>(facts: &[(K, V)]) -> String {
     facts.iter().map(line).collect()
 }
 
+/// The words of a text on lines of at most `width` characters; a word that is longer has a line of its own.
+pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace().map(printable) {
+        let line = lines.last_mut().map(|line| (line.chars().count(), line));
+        match line {
+            Some((0, line)) => line.push_str(&word),
+            Some((length, line)) if length + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(&word);
+            }
+            _ => lines.push(word),
+        }
+    }
+    lines
+}
+
 /// Text from outside, safe for a terminal: one line, and no control characters.
 pub(super) fn printable(text: &str) -> String {
     if !text.chars().any(char::is_control) {
@@ -80,6 +97,8 @@ mod tests {
         rows.push(["a", "10", ""]);
         rows.push(["lo\u{1b}ng", "1", "x"]);
         assert_eq!(rows.text(), "NAME         N  WHY\na           10\nlo\\u{1b}ng   1  x\n");
+        assert_eq!(wrapped("", 5), [""]);
+        assert_eq!(wrapped("a bc def  longer\n of", 5), ["a bc", "def", "longer", "of"]);
         assert_eq!(facts(&[("a", "1"), ("long", "2")]), "a     1\nlong  2\n");
     }
 }

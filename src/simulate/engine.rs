@@ -3,6 +3,7 @@
 use crate::anchor::State;
 use crate::cluster::JobId;
 use crate::decide::CommitLoop;
+use crate::workload::TraceJob;
 
 use super::backfill::Reservation;
 use super::discipline::{Discipline, Waiting};
@@ -60,7 +61,7 @@ struct Engine<'a, S> {
     arrived: usize,
     waiting: Waiting,
     running: Running<'a>,
-    /// Jobs of the trace that are still to finish.
+    /// Jobs of the trace that have not finished.
     left: u64,
     /// Whether anything has started or left since the last pass began: if not, whoever could not start then still cannot.
     changed: bool,
@@ -131,7 +132,7 @@ impl<'a, S: Site> Engine<'a, S> {
             n_sif: view.n_sif,
             empty_nodes: view.empty_nodes,
             wcc: view.wcc,
-            fragmented: head.is_some_and(|gpus| gpus <= self.site.free_gpus()),
+            fragmented: head.is_some_and(|gpus| (1..=self.site.free_gpus()).contains(&gpus)),
         };
         self.totals.add(&interval);
         watch(&interval);
@@ -192,7 +193,7 @@ impl<'a, S: Site> Engine<'a, S> {
         let mut promise = Reservation::new(self.now, free, jobs[head].gpus(), self.running.by_finish());
         while let Some(position) = self.waiting.after(last, &jobs[last]) {
             last = position;
-            let (gpus, finish) = (jobs[position].gpus(), self.now.saturating_add(jobs[position].duration_s));
+            let (gpus, finish) = (jobs[position].gpus(), self.finish_of(&jobs[position]));
             if gpus <= free && promise.allows(gpus, finish) && self.start(position) {
                 promise.take(gpus, finish);
                 free = self.site.free_gpus();
@@ -200,11 +201,16 @@ impl<'a, S: Site> Engine<'a, S> {
         }
     }
 
+    /// When a job would finish that starts now; `NEVER` for one that stays.
+    fn finish_of(&self, job: &TraceJob) -> u64 {
+        if job.leaves() { self.now.saturating_add(job.duration_s).min(NEVER - 1) } else { NEVER }
+    }
+
     /// Starts a waiting job, if the scheduler can.
     fn start(&mut self, position: usize) -> bool {
         let (job, id) = (&self.scenario.jobs()[position], self.scenario.job_id(position));
+        let finish = self.finish_of(job);
         let Some(moved) = self.site.start(id, position) else { return false };
-        let finish = self.now.saturating_add(job.duration_s).min(NEVER - 1);
         self.running.enter(id, self.now, finish);
         self.running.pause(moved, self.now);
         self.waiting.remove(position, job);

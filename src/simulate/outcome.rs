@@ -20,9 +20,9 @@ impl JobOutcome {
         (self.start != NEVER).then_some(self.start)
     }
 
-    /// When it finished; `None` if it never did.
+    /// When it finished; `None` if it never did, since it never started or stays forever.
     pub fn finish(&self) -> Option<u64> {
-        self.start().map(|_| self.finish)
+        (self.finish != NEVER).then_some(self.finish)
     }
 }
 

@@ -58,6 +58,8 @@ pub struct Summary {
     pub rejected: u64,
     /// Jobs that still wait when nothing happens any more; neither they nor the rejected ones have times.
     pub waiting: u64,
+    /// Jobs that still run then, since they stay forever; they have no times either.
+    pub running: u64,
     /// From submission to finish, migrations included, of all jobs that finished.
     pub jct: Quantiles,
     /// From submission to start, of the same.
@@ -78,12 +80,15 @@ struct Times {
 impl Summary {
     /// Of the run `outcome` of a scenario.
     pub fn of(scenario: &Scenario, outcome: &Outcome) -> Self {
+        let mut running = 0;
         let mut classes: [Times; SIZE_CLASSES.len()] = Default::default();
         for (job, became) in scenario.jobs().iter().zip(&outcome.jobs) {
             if let (Some(start), Some(finish)) = (became.start(), became.finish()) {
                 let class = SIZE_CLASSES.iter().position(|&(_, most)| job.gpus() <= most).unwrap_or(0);
                 classes[class].jct.push(finish - job.submit_s);
                 classes[class].wait.push(start - job.submit_s);
+            } else if became.start().is_some() {
+                running += 1;
             }
         }
         let mut all = Times::default();
@@ -96,7 +101,8 @@ impl Summary {
         Self {
             jobs,
             rejected,
-            waiting: jobs - rejected - all.jct.len() as u64,
+            waiting: jobs - rejected - running - all.jct.len() as u64,
+            running,
             jct: Quantiles::of(&mut all.jct),
             wait: Quantiles::of(&mut all.wait),
             classes: classes.map(|Times { mut jct, mut wait }| SizeClass {

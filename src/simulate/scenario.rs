@@ -1,6 +1,8 @@
 //! What is simulated: a cluster, and the jobs that come to it.
 
-use crate::cluster::{BuildError, Cluster, ClusterBuilder, JobId, JobSpec, MAX_GPUS, NodeSpec, PerSize};
+use std::collections::BTreeMap;
+
+use crate::cluster::{BuildError, Cluster, ClusterBuilder, JobId, NodeSpec, PoolId, Request, RequestId, UNLIMITED};
 use crate::workload::TraceJob;
 
 /// A cluster and a trace, whose jobs are registered in it. Whatever runs on the cluster at first is not part of the
@@ -17,39 +19,37 @@ pub struct Scenario {
 
 impl Scenario {
     /// Registers the jobs, which are sorted by submission, ties staying in order. A job that would not fit on the empty
-    /// cluster is rejected: under strict FIFO everything would wait behind it forever.
+    /// cluster (its GPUs, models, CPU and memory) is rejected: under strict FIFO everything would wait behind it forever.
+    /// Jobs that ask for a share of a GPU must not be among them, as in [`TraceJob::register`].
     ///
     /// # Errors
     /// If a job's name is taken, or a number is out of range.
     pub fn new(mut cluster: Cluster, mut jobs: Vec<TraceJob>) -> Result<Self, BuildError> {
         jobs.sort_by_key(|job| job.submit_s);
         let first = cluster.jobs().len() as u32;
-        let mut most: PerSize<u64> = [0; MAX_GPUS + 1];
-        for node in cluster.nodes().iter().filter(|node| node.schedulable()) {
-            for (most, gpus) in most.iter_mut().zip(0u8..).skip(1) {
-                *most += u64::from(node.capacity() / gpus);
-            }
-        }
-        // CPU-only instances are bounded by nothing that a trace states.
-        most[0] = u64::MAX;
+        let kinds = Kinds::of(&cluster);
+        let mut most: BTreeMap<RequestId, u64> = BTreeMap::new();
         let mut rejected = Vec::with_capacity(jobs.len());
         for job in &jobs {
-            let spec = JobSpec { name: &job.name, gpus: job.gpus_per_instance, ..JobSpec::default() };
-            cluster.register(&spec, job.instances)?;
-            rejected.push(most[usize::from(job.gpus_per_instance)] < u64::from(job.instances));
+            let id = job.register(&mut cluster)?;
+            let request = cluster.job(id).request();
+            let most = most.entry(request).or_insert_with(|| kinds.room(&cluster, cluster.request(request)));
+            rejected.push(*most < u64::from(job.instances));
         }
         Ok(Self { cluster, jobs, first, rejected })
     }
 
-    /// The jobs on a new cluster of nodes `n0`, `n1`, … of one kind.
+    /// The jobs on a new cluster of nodes `n0`, `n1`, … of one kind, which limit neither CPU nor memory and are of whatever
+    /// model a job asks for: the jobs lose their models.
     ///
     /// # Errors
     /// As [`Scenario::new`], or if the cluster cannot be built.
-    pub fn homogeneous(nodes: u64, gpus_per_node: u8, jobs: Vec<TraceJob>) -> Result<Self, BuildError> {
+    pub fn homogeneous(nodes: u64, gpus_per_node: u8, mut jobs: Vec<TraceJob>) -> Result<Self, BuildError> {
         let mut builder = ClusterBuilder::new();
         for i in 0..nodes {
             builder.add_node(&NodeSpec { name: &format!("n{i}"), gpus: gpus_per_node, ..NodeSpec::default() })?;
         }
+        jobs.iter_mut().for_each(|job| job.models.clear());
         Self::new(builder.finish()?, jobs)
     }
 
@@ -86,5 +86,30 @@ impl Scenario {
     /// All GPUs of a job.
     pub(super) fn gpus(&self, job: JobId) -> u64 {
         u64::from(self.cluster.request_of(job).gpus) * u64::from(self.cluster.job(job).instances())
+    }
+}
+
+/// The schedulable nodes by what they have when they are empty: pool, milli-cores and MiB; and how many of each.
+struct Kinds(BTreeMap<(PoolId, u32, u32), u64>);
+
+impl Kinds {
+    fn of(cluster: &Cluster) -> Self {
+        let mut kinds = BTreeMap::new();
+        for node in cluster.nodes().iter().filter(|node| node.schedulable()) {
+            *kinds.entry((node.pool(), node.cpu_milli(), node.memory_mib())).or_default() += 1;
+        }
+        Self(kinds)
+    }
+
+    /// How many instances of a request they hold.
+    fn room(&self, cluster: &Cluster, request: &Request) -> u64 {
+        let by =
+            |all: u32, each: u32| if all == UNLIMITED { u32::MAX } else { all.checked_div(each).unwrap_or(u32::MAX) };
+        let on_a_node = |&(pool, cpu, memory): &(PoolId, u32, u32)| {
+            let gpus = cluster.pool(pool).capacity.checked_div(request.gpus).map_or(u32::MAX, u32::from);
+            gpus.min(by(cpu, request.cpu_milli)).min(by(memory, request.memory_mib))
+        };
+        let admit = self.0.iter().filter(|((pool, ..), _)| cluster.pool_admits(*pool, request));
+        admit.map(|(kind, &n)| n.saturating_mul(u64::from(on_a_node(kind)))).fold(0, u64::saturating_add)
     }
 }

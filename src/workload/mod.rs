@@ -7,4 +7,4 @@ mod trace;
 
 pub use demand::Demand;
 pub use queue::{Queue, QueueEntry};
-pub use trace::{TraceEvent, TraceJob, natural, replay, trace_to_queue};
+pub use trace::{Outcome, TraceEvent, TraceJob, natural, replay, trace_to_queue};

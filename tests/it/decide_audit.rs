@@ -54,8 +54,8 @@ fn findings_of_a_mixed_cluster() {
         "1 more 6-GPU instance would fit after ideal packing: 0 now, 1 then.",
         "1 more 5-GPU instance would fit after ideal packing: 0 now, 1 then.",
         "2 nodes are outside the Anchor-Based Space: a (no-vacancy), c (slots-overflow).",
-        "1 node is unschedulable.",
-        "2 GPUs are unavailable on 2 nodes.",
+        "1 node is unschedulable: c.",
+        "2 GPUs are unavailable on 2 nodes: d, e.",
         "4 free GPUs are stranded on 1 node: the CPU or memory left there is too little even at the least that any running \
          job asks a GPU.",
         "1 node has more CPU or memory in use than there is: b.",

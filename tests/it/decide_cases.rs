@@ -218,8 +218,8 @@ fn audits_are_right() {
             assert_eq!(found, *expected, "{name}");
         }
         if name == "C32a.gen" {
-            assert_eq!(findings[0], "3110 of 3111 partial nodes are avoidable: ideal packing leaves 1.");
-            let gain = "1555 more 8-GPU instances would fit after ideal packing: 445 now, 2000 then.";
+            assert_eq!(findings[0], "3,110 of 3,111 partial nodes are avoidable: ideal packing leaves 1.");
+            let gain = "1,555 more 8-GPU instances would fit after ideal packing: 445 now, 2,000 then.";
             assert_eq!(findings[1], gain);
         }
     }

@@ -4,11 +4,12 @@ use proptest::prelude::*;
 use slotwise::anchor::Shape;
 use slotwise::cluster::{Cluster, ClusterBuilder, Edit, InstanceId, JobId, JobSpec, NodeId, NodeSpec, Seat, Within};
 use slotwise::evaluate::abi::{Candidate, NONE, Need, NodeEdit, Touch};
+use slotwise::evaluate::conformance::{Extent, Faulty};
 use slotwise::evaluate::measure::Speed;
 use slotwise::evaluate::twin::Reference;
 use slotwise::evaluate::{
-    Backend, Batch, BatchBuilder, BatchRows, CandidateSet, Census, Choice, Cpu, EvalError, Move, NodeQuery, NodeRows,
-    Place, Reason, Scores, conformance, open, synthetic,
+    Backend, Batch, BatchBuilder, BatchRows, CandidateSet, Census, Choice, Cpu, EvalError, Kernel, Move, NodeQuery,
+    NodeRows, Place, Reason, Scores, conformance, open, synthetic,
 };
 
 #[test]
@@ -34,7 +35,7 @@ fn every_check(cpu: &mut Cpu, threads: usize) {
 }
 
 /// A backend with one planted fault.
-struct Faulty<B>(B, Fault);
+struct Spoilt<B>(B, Fault);
 
 #[derive(Clone, Copy)]
 enum Fault {
@@ -43,7 +44,7 @@ enum Fault {
     Census(fn(&mut Census)),
 }
 
-impl<B: Backend> Backend for Faulty<B> {
+impl<B: Backend> Backend for Spoilt<B> {
     fn name(&self) -> &'static str {
         "faulty"
     }
@@ -80,18 +81,41 @@ impl<B: Backend> Backend for Faulty<B> {
 }
 
 #[test]
+fn the_suite_meets_what_it_is_for() {
+    let checks = conformance::suite(&mut Reference::new(), 3).unwrap();
+    // The twins after edits, against the twins loaded anew.
+    assert_eq!(checks.iter().find(|check| check.mismatch.is_some()), None);
+    for kernel in Kernel::ALL {
+        assert!(checks.iter().filter(|check| check.kernel == *kernel && check.values > 0).count() > 20, "{kernel:?}");
+    }
+    let quick = conformance::suite_of(&mut Reference::new(), 3, Extent::Quick).unwrap();
+    assert!(quick.len() * 2 < checks.len());
+}
+
+/// Every kernel's own check sees its own fault.
+#[test]
+fn a_fault_of_any_kernel_is_found() {
+    for &kernel in Kernel::ALL {
+        let mut inside = Reference::new();
+        let checks = conformance::suite_of(&mut Faulty { inside: &mut inside, kernel }, 11, Extent::Quick).unwrap();
+        let found = |at: Kernel| checks.iter().any(|check| check.kernel == at && check.mismatch.is_some());
+        assert!(found(kernel), "{kernel:?}");
+    }
+}
+
+#[test]
 fn one_planted_fault_is_found() {
     let faults = [
         Fault::Scores(|out| out.rows.last_mut().into_iter().for_each(|row| row.residual ^= 1)),
         Fault::Scores(|out| out.rows.first_mut().into_iter().for_each(|row| row.delta_partial += 1)),
         Fault::Scores(|out| out.best.last_mut().into_iter().for_each(|best| *best ^= 1)),
         Fault::Nodes(|out| out.last_mut().into_iter().for_each(|node| *node ^= 1)),
-        Fault::Nodes(|out| out.truncate(out.len() - 1)),
+        Fault::Nodes(|out| out.truncate(out.len().saturating_sub(1))),
         Fault::Census(|out| out.pools.truncate(out.pools.len().saturating_sub(1))),
         Fault::Census(|out| out.compositions.truncate(1)),
     ];
     for fault in faults {
-        let checks = conformance::suite(&mut Faulty(Reference::new(), fault), 11).unwrap();
+        let checks = conformance::suite(&mut Spoilt(Reference::new(), fault), 11).unwrap();
         assert!(checks.iter().any(|check| check.mismatch.is_some()));
         assert!(checks.iter().any(|check| check.mismatch.is_none()));
     }
@@ -429,9 +453,10 @@ proptest! {
     #[test]
     fn threads_do_not_matter(
         seed in any::<u64>(), nodes in 1usize..80, per in 1usize..80, asking in 0u32..4, threads in 1usize..5,
+        touches in prop_oneof![Just(900usize), Just(10_000)],
     ) {
         let cluster = synthetic::cluster(nodes, seed).unwrap();
-        let batch = synthetic::batch(&cluster, 900, per, asking, seed).unwrap();
+        let batch = synthetic::batch(&cluster, touches, per, asking, seed).unwrap();
         let (mut cpu, mut reference) = (Cpu::new(threads).unwrap(), Reference::new());
         cpu.load(&NodeRows::of(&cluster).unwrap()).unwrap();
         reference.load(&NodeRows::of(&cluster).unwrap()).unwrap();

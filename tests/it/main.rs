@@ -2,6 +2,16 @@
 #![expect(clippy::print_stdout, reason = "tests say what they skipped and how much they covered")]
 
 mod cli;
+#[cfg(target_os = "linux")]
+mod cuda_build;
+#[cfg(target_os = "linux")]
+mod cuda_device;
+#[cfg(target_os = "linux")]
+mod cuda_driver;
+#[cfg(target_os = "linux")]
+mod cuda_inputs;
+#[cfg(target_os = "linux")]
+mod cuda_kernels;
 mod decide;
 mod decide_audit;
 mod decide_cases;
@@ -10,9 +20,13 @@ mod decide_cost;
 mod decide_support;
 mod decide_windows;
 mod evaluate;
+mod failover;
 mod formats;
 mod layers;
 mod model_check;
 mod operators;
+mod pinned;
 mod simulate;
 mod simulate_laws;
+mod traces;
+mod webgpu;

@@ -172,6 +172,61 @@ fn what_can_never_run_is_left_out_or_waits_to_the_end() {
 }
 
 #[test]
+fn models_cpu_and_memory_bind_on_a_cluster_that_has_them_alone() {
+    let mut builder = ClusterBuilder::new();
+    for (name, model, cpu) in [("a", "A", Some(1000)), ("b", "B", None)] {
+        builder
+            .add_node(&NodeSpec { name, gpus: 8, model: Some(model), cpu_milli: cpu, ..NodeSpec::default() })
+            .unwrap();
+    }
+    let on = |name: &str, models: &[&str], cpu_milli, job: TraceJob| TraceJob {
+        name: name.to_owned(),
+        models: models.iter().map(|&model| model.into()).collect(),
+        cpu_milli,
+        ..job
+    };
+    let jobs = vec![
+        on("first", &["A"], 600, job(0, 10, 1, 1)),
+        // No CPU until the first has left.
+        on("second", &["A"], 600, job(1, 5, 1, 1)),
+        on("no such model", &["C"], 0, job(2, 5, 1, 1)),
+        on("never enough CPU", &["A"], 501, job(3, 5, 2, 1)),
+        on("without a GPU", &["B"], 501, job(10, 5, 9, 0)),
+        on("more GPUs than model A has", &["A"], 0, job(11, 5, 3, 4)),
+    ];
+    let on_it = Scenario::new(builder.finish().unwrap(), jobs.clone()).unwrap();
+    let anywhere = Scenario::homogeneous(2, 8, jobs).unwrap();
+    for word in ["compass", "compass-paper", "best-fit", "worst-fit", "first-fit", "random"] {
+        let begun = |scenario: &Scenario| {
+            let outcome = simulate(scenario, scheduler(word), &SimOptions::default(), &mut |_| {}).unwrap();
+            assert_eq!(outcome.totals.fragmented_seconds, if scenario.n_rejected() > 0 { 9 } else { 0 }, "{word}");
+            outcome.jobs.iter().map(slotwise::simulate::JobOutcome::start).collect::<Vec<_>>()
+        };
+        assert_eq!(begun(&on_it), [Some(0), Some(10), None, None, Some(10), None], "{word}");
+        assert_eq!(begun(&anywhere), [0, 1, 2, 3, 10, 11].map(Some), "{word}");
+    }
+}
+
+#[test]
+fn who_stays_forever_has_no_finish_and_keeps_what_it_has() {
+    let jobs = [job(0, TraceJob::FOREVER, 1, 4), job(1, 4, 1, 4), job(2, TraceJob::FOREVER, 1, 8), job(3, 1, 1, 4)];
+    let scenario = scenario(1, &jobs);
+    for (discipline, last) in [(Discipline::Fifo, None), (Discipline::Easy, Some(5))] {
+        for word in Scheduler::names() {
+            let options = SimOptions { discipline, ..SimOptions::default() };
+            let outcome = simulate(&scenario, scheduler(word), &options, &mut |_| {}).unwrap();
+            assert_eq!(outcome.jobs[0].start(), Some(0), "{word}");
+            assert_eq!(outcome.jobs[0].finish(), None, "{word}");
+            assert_eq!(outcome.jobs[1].finish(), Some(5), "{word}");
+            assert_eq!((outcome.jobs[2].start(), outcome.jobs[3].start()), (None, last), "{word}");
+            let summary = Summary::of(&scenario, &outcome);
+            let ended = 1 + u64::from(last.is_some());
+            assert_eq!((summary.running, summary.waiting, summary.jct.n), (1, 3 - ended, ended), "{word}");
+        }
+    }
+}
+
+#[test]
 fn what_runs_at_first_leaves_when_its_time_is_up_and_pays_its_own_price() {
     let mut builder = ClusterBuilder::new();
     for name in ["n0", "n1"] {

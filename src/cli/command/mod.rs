@@ -11,10 +11,11 @@ mod simulate;
 mod stress;
 mod verify;
 
-use super::args::{Command, GenerateCommand};
+use super::args::{Command, EvaluateArgs, GenerateCommand};
 use super::failure::Failure;
 use super::options::Options;
 use super::output::{Output, Talk};
+use crate::evaluate::{Backend, open_safely};
 
 /// Runs the command.
 ///
@@ -35,6 +36,17 @@ pub(super) fn run(options: Options, talk: &Talk) -> Result<(), Failure> {
         Command::Verify(args) => verify::run(args, &options, talk),
         Command::Bench(args) => bench::run(args, &options, talk),
     }
+}
+
+/// Opens the backend that is wanted. If its device fails, another goes on, and the user is told.
+///
+/// # Errors
+/// If a device that is named is not there.
+fn open_backend(args: &EvaluateArgs, options: &Options, talk: &Talk) -> Result<Box<dyn Backend>, Failure> {
+    let (choice, talk) = (args.backend.backend, *talk);
+    let crossover = args.crossover.unwrap_or(choice.usual_crossover());
+    let warn = Box::new(move |text: &str| talk.warn(text));
+    Ok(Box::new(open_safely(choice, options.threads, crossover, warn)?))
 }
 
 /// Writes a result that is whole in memory.

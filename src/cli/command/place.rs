@@ -5,10 +5,9 @@ use std::time::Instant;
 use super::super::args::{Format, PlaceArgs};
 use super::super::input;
 use super::super::run::{Next, run as decide};
-use super::{Failure, Options, Output, Talk};
+use super::{Failure, Options, Output, Talk, open_backend};
 use crate::anchor::State;
 use crate::decide::{CommitLoop, PlaceOptions, Policy};
-use crate::evaluate::open;
 use crate::formats::write_cluster;
 use crate::report::{PlaceSummary, Tally, Totals, decision_json};
 
@@ -21,9 +20,9 @@ const STEP: u64 = 1024;
 pub(super) fn run(args: &PlaceArgs, options: &Options, talk: &Talk) -> Result<(), Failure> {
     let snapshot = input::cluster(&args.cluster.cluster, talk)?;
     let (mut cluster, as_of) = (snapshot.cluster, snapshot.as_of);
-    let mut queue = input::queue(&args.queue, &mut cluster, args.load, talk)?;
+    let mut queue = input::queue(&args.queue, &mut cluster, args.trace, talk)?;
     queue.truncate(args.first.unwrap_or(usize::MAX));
-    let backend = open(args.backend.backend, options.threads)?;
+    let backend = open_backend(&args.evaluate, options, talk)?;
     let settings = PlaceOptions {
         policy: args.policy,
         trigger: args.compact,
@@ -68,7 +67,7 @@ pub(super) fn run(args: &PlaceArgs, options: &Options, talk: &Talk) -> Result<()
     })?;
     let time = start.elapsed();
     if let Some(fault) = commit_loop.backend_fault() {
-        talk.note(format_args!("the backend failed, the processor did its work: {fault}"));
+        talk.warn(format_args!("{fault}: the indexes of the cluster answered instead, with the same results"));
     }
     drop(commit_loop);
     bar.finish_and_clear();

@@ -4,12 +4,12 @@ mod resolve;
 
 use rustc_hash::FxHashMap;
 
-use super::super::args::{Format, ScoreArgs};
+use super::super::args::{Format, ScoreArgs, TraceArgs};
 use super::super::input;
-use super::{Failure, Options, Output, Talk, write_all};
+use super::{Failure, Options, Output, Talk, open_backend, write_all};
 use crate::anchor::State;
 use crate::cluster::{Cluster, PerSize};
-use crate::evaluate::{Batch, BatchBuilder, NodeRows, PoolChange, Scores, open};
+use crate::evaluate::{Batch, BatchBuilder, NodeRows, PoolChange, Scores};
 use crate::formats::read_candidates;
 use crate::fragmentation::{NodeKind, PoolFragmentation, node_kind};
 use crate::report::ScoreRows;
@@ -19,9 +19,9 @@ const CHUNK: usize = 64 << 10;
 
 pub(super) fn run(args: &ScoreArgs, options: &Options, talk: &Talk) -> Result<(), Failure> {
     let mut cluster = input::cluster(&args.cluster.cluster, talk)?.cluster;
-    let queue = input::queue(&args.queue, &mut cluster, None, talk)?;
+    let queue = input::queue(&args.queue, &mut cluster, TraceArgs::default(), talk)?;
     let specs = read_candidates(&args.candidates)?;
-    let mut backend = open(args.backend.backend, options.threads)?;
+    let mut backend = open_backend(&args.evaluate, options, talk)?;
     let sets = resolve::candidates(&cluster, &queue, &specs);
     let mut phi = PhiChanges::new(&cluster);
     let mut batch = Batch::default();

@@ -89,7 +89,9 @@ fn scenario(args: &SimulateArgs, talk: &Talk) -> Result<(Scenario, Option<Share>
         (Some(snapshot), _) => snapshot.cluster.gpus(),
         (None, nodes) => nodes.map_or(NOMINAL_GPUS, |nodes| nodes * u64::from(NODE)),
     };
-    let jobs = input::trace(&args.trace, &TraceOptions { gpus, load_percent: args.load, mix: args.mix }, talk)?;
+    let options =
+        TraceOptions { gpus, load_percent: args.load, mix: args.mix, gpus_per_proc: args.processors.gpus_per_proc };
+    let jobs = input::trace(&args.trace, &options, talk)?;
     let jobs = in_window(jobs, window(args));
     if jobs.is_empty() {
         talk.note("no job is submitted in the window");

@@ -5,10 +5,9 @@ mod invariants;
 use std::time::{Duration, Instant};
 
 use super::super::args::{Format, StressArgs};
-use super::{Failure, Options, Talk, write_all};
+use super::{Failure, Options, Talk, open_backend, write_all};
 use crate::anchor::State;
 use crate::decide::{CommitLoop, PlaceOptions};
-use crate::evaluate::open;
 use crate::report::{Latency, StressReport, Tally, Totals};
 use crate::workload::synthetic::{ClusterOptions, StreamOptions, synthetic_cluster, synthetic_queue};
 use invariants::Invariants;
@@ -20,7 +19,7 @@ const RECOUNTS: usize = 20;
 const STEP: u64 = 1024;
 
 pub(super) fn run(args: &StressArgs, options: &Options, talk: &Talk) -> Result<(), Failure> {
-    let backend = open(args.backend.backend, options.threads)?;
+    let backend = open_backend(&args.evaluate, options, talk)?;
     let backend_name = backend.name();
     let (seed, mix) = (args.seed.seed, args.seed.mix);
     talk.note(format_args!("seed {seed}"));

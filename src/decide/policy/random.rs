@@ -5,8 +5,8 @@
 //! Lea, Flood, *Fast splittable pseudorandom number generators*, 2014); bounded numbers are drawn without bias by
 //! multiplication and rejection (Lemire, *Fast random integer generation in an interval*, 2019).
 
-use crate::anchor::State;
-use crate::cluster::NodeId;
+use crate::anchor::{PoolState, State};
+use crate::cluster::{NodeId, NodeSet};
 use crate::decide::need::Need;
 
 /// The random numbers of one job.
@@ -37,29 +37,45 @@ impl Draws {
     pub(in crate::decide) fn below(&mut self, n: u64) -> u64 {
         loop {
             let product = u128::from(self.next()) * u128::from(n);
-            // The low half is below 2^64 mod n for the few draws that would make small results likelier.
-            if product as u64 >= n.wrapping_neg() % n {
+            // The low half is below 2^64 mod n for the few draws that would make small results likelier. That is less than
+            // n, so the division is seldom needed.
+            let low = product as u64;
+            if low >= n || low >= n.wrapping_neg() % n {
                 return (product >> 64) as u64;
             }
         }
     }
 }
 
-/// Draws before the nodes that fit are counted: where one node in sixteen fits, two jobs in a hundred get that far.
-const TRIES: u32 = 64;
+/// The most draws of one kind. Where fewer than one node in so many has the GPUs, none are made from all nodes.
+const TRIES: u32 = 32;
 
 /// A node for one instance more, if any fits.
 ///
-/// Drawing from all nodes until one fits and, after some tries, from those that fit are equally fair, so their mixture
-/// is. The first takes a few steps unless the cluster is nearly full, and then few nodes are left to count.
+/// First draws from all nodes, if enough of them have the GPUs; then from those that have the GPUs, whose number the
+/// index knows; last from those that have the CPU and memory too, which must be counted. A draw that does not fit is
+/// repeated, so each kind is fair among the nodes that fit, and so is their mixture.
 pub(in crate::decide) fn choose(draws: &mut Draws, state: &State, need: &Need) -> Option<NodeId> {
-    let all: u64 = need.pools.iter().map(|&id| state.pool(id).nodes().len() as u64).sum();
-    if all == 0 {
+    let (mut all, mut with_gpus) = (0, 0);
+    for &id in &need.pools {
+        let pool = state.pool(id);
+        all += pool.nodes().len() as u64;
+        with_gpus += (need.gpus..=pool.capacity()).map(|free| u64::from(pool.n_with_free(free))).sum::<u64>();
+    }
+    if with_gpus == 0 {
         return None;
     }
+    if with_gpus * u64::from(TRIES) >= all {
+        for _ in 0..TRIES {
+            let node = nth_node(state, need, draws.below(all))?;
+            if need.fits(state.cluster().node(node)) {
+                return Some(node);
+            }
+        }
+    }
     for _ in 0..TRIES {
-        let node = nth_node(state, need, draws.below(all))?;
-        if need.fits(state.cluster().node(node)) {
+        let node = nth_with_gpus(state, need, draws.below(with_gpus))?;
+        if need.has_cpu_and_memory(state.cluster().node(node)) {
             return Some(node);
         }
     }
@@ -78,13 +94,28 @@ fn nth_node(state: &State, need: &Need, mut n: u64) -> Option<NodeId> {
     None
 }
 
-/// All nodes that fit, each once, in an order that only the state decides.
-fn fitting<'a>(state: &'a State, need: &'a Need) -> impl Iterator<Item = NodeId> + 'a {
-    let sets = need.pools.iter().flat_map(move |&id| {
+/// Schedulable nodes that have the GPUs, in sets by pool and number of free GPUs.
+fn with_gpus<'a>(state: &'a State, need: &'a Need) -> impl Iterator<Item = (&'a PoolState, &'a NodeSet)> + 'a {
+    need.pools.iter().flat_map(move |&id| {
         let pool = state.pool(id);
         (need.gpus..=pool.capacity()).filter_map(move |free| Some((pool, pool.with_free(free)?)))
-    });
-    let nodes = sets.flat_map(|(pool, set)| set.iter().map(move |position| pool.node_at(position)));
+    })
+}
+
+/// One of those nodes.
+fn nth_with_gpus(state: &State, need: &Need, mut n: u64) -> Option<NodeId> {
+    for (pool, set) in with_gpus(state, need) {
+        match n.checked_sub(u64::from(set.len())) {
+            None => return set.nth(n as u32).map(|position| pool.node_at(position)),
+            Some(rest) => n = rest,
+        }
+    }
+    None
+}
+
+/// All nodes that fit, each once, in an order that only the state decides.
+fn fitting<'a>(state: &'a State, need: &'a Need) -> impl Iterator<Item = NodeId> + 'a {
+    let nodes = with_gpus(state, need).flat_map(|(pool, set)| set.iter().map(move |position| pool.node_at(position)));
     nodes.filter(|&node| need.has_cpu_and_memory(state.cluster().node(node)))
 }
 

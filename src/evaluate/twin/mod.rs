@@ -28,6 +28,11 @@ impl Reference {
     pub fn new() -> Self {
         Self::default()
     }
+
+    /// The nodes that are loaded, with all edits.
+    pub fn nodes(&self) -> &NodeRows {
+        &self.state
+    }
 }
 
 impl Backend for Reference {

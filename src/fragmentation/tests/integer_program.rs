@@ -76,3 +76,11 @@ fn random_demands_at_capacity_16() {
     compare(16, 25, 40, 4, 16);
     compare(16, 10, 8, 7, 1616);
 }
+
+#[test]
+fn those_of_the_hardest_demands_that_this_solver_can_do() {
+    for at in [3, 5, 6, 7] {
+        let (items, partial) = super::effort::HARDEST[at];
+        assert_eq!(by_program(16, &items.iter().copied().collect()).0, partial, "{items:?}");
+    }
+}

@@ -2,6 +2,7 @@
 
 use expect_test::expect_file;
 
+use super::super::traces::samples::{HELIOS, KALOS, PHILLY, PHILLY_LOG, PODS, SACCT, SPOT, SWF};
 use super::{golden, is_golden, pipe, run, text};
 
 const SMALL: &str = "simulate --trace trace.jsonl --nodes 3 --policy compass,compass:when-blocked,best-fit,sif-opt";
@@ -79,15 +80,43 @@ fn what_is_wrong_is_told_and_nothing_is_written() {
         ("simulate --trace trace.jsonl --window 1..9 --day 1", "cannot be used with"),
         ("simulate --trace trace.jsonl --series -", "--series"),
         ("simulate --trace queue.jsonl", "queue.jsonl"),
-        ("simulate --trace alibaba-2026:nodes.csv", "formats of clusters"),
-        ("simulate --trace helios:x.csv", "comes later"),
+        ("simulate --trace alibaba-2026:none.csv", "no such file"),
+        ("simulate --trace swf:none.swf", "--gpus-per-proc"),
+        ("simulate --trace slurm:x", "comes later"),
         ("simulate --trace trace.jsonl --cluster cluster.json --policy sif-opt", "sif-opt"),
     ] {
         let output = run(words);
         assert_eq!(output.status.code(), Some(2), "{words}");
-        let expected = expected.replace("formats of clusters", "a format of clusters");
-        assert!(text(&output.stderr).contains(&expected), "{words}: {}", text(&output.stderr));
+        assert!(text(&output.stderr).contains(expected), "{words}: {}", text(&output.stderr));
         assert!(output.stdout.is_empty(), "{words}");
+    }
+}
+
+#[test]
+fn traces_of_others_are_played() {
+    let folder = tempfile::tempdir().unwrap();
+    for (prefix, sample, jobs) in [
+        ("philly", PHILLY, 2),
+        ("philly", PHILLY_LOG, 2),
+        ("openb", PODS, 4),
+        ("alibaba-2026", SPOT, 3),
+        ("helios", HELIOS, 5),
+        ("acme", KALOS, 2),
+        ("swf", SWF, 2),
+        ("sacct", SACCT, 5),
+    ] {
+        let file = folder.path().join(prefix);
+        std::fs::write(&file, sample).unwrap();
+        let words =
+            format!("simulate --trace {prefix}:{} --gpus-per-proc 1/8 --policy compass,sif-opt", file.display());
+        let output = run(&words);
+        assert_eq!(output.status.code(), Some(0), "{prefix}: {}", text(&output.stderr));
+        for line in text(&output.stdout).lines() {
+            let result: serde_json::Value = serde_json::from_str(line).unwrap();
+            let numbers =
+                ["jobs", "finished", "rejected", "waiting", "running"].map(|name| result[name].as_u64().unwrap());
+            assert_eq!(numbers, [jobs, jobs, 0, 0, 0], "{prefix}: {line}");
+        }
     }
 }
 

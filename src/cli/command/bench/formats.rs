@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::io::Cursor;
 
 use super::super::Failure;
-use super::{BenchRow, SEED, Size, best, row};
+use super::{BenchRow, SEED, Size, USUAL_GPUS, best, row};
 use crate::anchor::State;
 use crate::decide::{CommitLoop, PlaceOptions};
 use crate::formats::{read_cluster_from, read_queue_from, write_cluster, write_queue};
@@ -12,7 +12,7 @@ use crate::report::decision_json;
 use crate::workload::synthetic::{ClusterOptions, StreamOptions, synthetic_cluster, synthetic_queue};
 
 pub(super) fn measure(size: &Size, rows: &mut Vec<BenchRow>) -> Result<(), Failure> {
-    let gpus = size.gpus.iter().copied().max().unwrap_or(0);
+    let gpus = size.gpus.iter().copied().filter(|&gpus| gpus <= USUAL_GPUS).max().unwrap_or(USUAL_GPUS);
     let bad = |error: crate::cluster::BuildError| Failure::Failed(error.into());
     let cluster = synthetic_cluster(&ClusterOptions { gpus, seed: SEED, ..ClusterOptions::default() }).map_err(bad)?;
     let mut with_jobs = cluster.clone();
@@ -67,6 +67,6 @@ fn push(rows: &mut Vec<BenchRow>, what: &str, gpus: u64, bytes: &[u8], seconds: 
         bytes_per_s: Some(speed),
         limit_bytes_per_s: Some(limit),
         of_limit: Some(speed / limit),
-        ..row(what, 1, speed / 1e6, "MB/s")
+        ..row(what, "", 1, speed / 1e6, "MB/s")
     });
 }

@@ -1,0 +1,38 @@
+//! The queries that backends are compared on.
+
+use super::super::query::{NodeOrder, NodeQuery};
+use super::super::synthetic::Numbers;
+use crate::cluster::{Cluster, DomainId, MAX_GPUS, NodeId, RackId, Request};
+
+/// The numbers of nodes wanted a class, up to the most that is promised.
+pub(super) const WANTED: [usize; 6] = [5, 1, 64, 1024, 300, 32];
+
+/// At least so many classes, of every size and order, with all kinds of restrictions; `k` nodes wanted for each.
+pub(super) fn query(cluster: &Cluster, least: usize, k: usize, seed: u64) -> NodeQuery {
+    let mut numbers = Numbers::new(seed);
+    let mut query = NodeQuery::new(cluster, k);
+    let nodes = cluster.nodes().len() as u32;
+    while query.len() < least {
+        for gpus in 0..=MAX_GPUS as u8 + 1 {
+            for order in NodeOrder::ALL {
+                push(&mut query, cluster, nodes, (gpus, order), &mut numbers);
+            }
+        }
+    }
+    query
+}
+
+fn push(query: &mut NodeQuery, cluster: &Cluster, nodes: u32, (gpus, order): (u8, NodeOrder), numbers: &mut Numbers) {
+    let node = (nodes > 0).then(|| cluster.node(NodeId(numbers.below(nodes))));
+    let model = node.and_then(|node| cluster.pool(node.pool()).model);
+    let request = Request {
+        gpus,
+        cpu_milli: 64_000 * numbers.below(2),
+        memory_mib: 600_000 * numbers.below(2),
+        models: model.filter(|_| numbers.below(2) == 0).map(|model| [model].into()),
+        within: None,
+    };
+    let domain: Option<DomainId> = node.and_then(|node| node.domain()).filter(|_| numbers.below(4) == 0);
+    let rack: Option<RackId> = node.and_then(|node| node.rack()).filter(|_| numbers.below(4) == 0);
+    query.push(cluster, &request, order, domain, rack);
+}
