@@ -3,7 +3,7 @@
 //! Data flows one way; a module imports only what lies before it:
 //!
 //! ```text
-//! formats ─► cluster, workload ─► fragmentation, anchor ─► evaluate ─► decide ─► report
+//! formats ─► cluster, workload ─► fragmentation, anchor ─► evaluate ─► decide ─► simulate ─► report
 //! ```
 //!
 //! `cli` sits on top and is the only module that prints. ARCHITECTURE.md is the map.
@@ -20,6 +20,8 @@ pub mod evaluate;
 pub mod decide;
 
 pub mod formats;
+
+pub mod simulate;
 
 pub mod report;
 

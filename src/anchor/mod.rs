@@ -13,7 +13,7 @@ mod shape;
 mod state;
 mod transaction;
 
-pub use operators::{place, remove};
+pub use operators::{place, remove, remove_together};
 pub use pool_state::PoolState;
 pub use rules::{Rules, Trigger, Variant};
 pub use shape::{Kind, Outside, Shape};

@@ -76,9 +76,16 @@ fn may_fit_when_compact(mover: &Mover<'_, '_>, job: JobId) -> bool {
 /// Ends a running job: frees its instances, draws fillers for what they leave open, re-places the fillers of slots that
 /// are dissolved, and compacts as the rules allow.
 pub fn remove(transaction: &mut Transaction<'_>, job: JobId, rules: &Rules) {
-    for instance in transaction.cluster().instances_of(job) {
-        // One that does not run is freed already.
-        let _ = transaction.free(instance);
+    remove_together(transaction, &[job], rules);
+}
+
+/// Ends running jobs as one event: all of them are gone before the first filler moves, and compaction runs once.
+pub fn remove_together(transaction: &mut Transaction<'_>, jobs: &[JobId], rules: &Rules) {
+    for &job in jobs {
+        for instance in transaction.cluster().instances_of(job) {
+            // One that does not run is freed already.
+            let _ = transaction.free(instance);
+        }
     }
     let freed = transaction.log().len();
     let mut mover = Mover::new(transaction, rules);

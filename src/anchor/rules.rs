@@ -13,6 +13,25 @@ pub enum Trigger {
     Never,
 }
 
+impl Trigger {
+    /// All triggers.
+    pub const ALL: [Self; 3] = [Self::EveryEvent, Self::WhenBlocked, Self::Never];
+
+    /// The word on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::EveryEvent => "every-event",
+            Self::WhenBlocked => "when-blocked",
+            Self::Never => "never",
+        }
+    }
+
+    /// The trigger of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|trigger| trigger.name() == name)
+    }
+}
+
 /// Which operators run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Variant {

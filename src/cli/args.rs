@@ -1,5 +1,8 @@
 //! What may be written on the command line. Nothing happens here.
 
+mod generate;
+mod simulate;
+
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -11,6 +14,9 @@ use crate::decide::Policy;
 use crate::evaluate::{Choice, Crossover};
 use crate::formats::GpusPerProc;
 use crate::workload::synthetic::Mix;
+
+pub(super) use generate::{GenerateClusterArgs, GenerateCommand, GenerateQueueArgs, GenerateTraceArgs};
+pub(super) use simulate::SimulateArgs;
 
 /// Decides where the jobs of a GPU cluster go, and says how well a cluster is packed.
 #[derive(Debug, Parser)]
@@ -67,12 +73,15 @@ pub(super) enum Command {
     /// Every backend, and whether it can be used here
     #[command(after_long_help = help::DEVICES)]
     Devices,
-    /// Make a cluster or a queue from a seed
+    /// Make a cluster, a queue or a trace from a seed
     #[command(subcommand)]
     Generate(GenerateCommand),
     /// Run a long stream of jobs and check every invariant
     #[command(after_long_help = help::STRESS)]
     Stress(StressArgs),
+    /// Play a trace against a cluster under several schedulers, and compare them
+    #[command(after_long_help = help::SIMULATE)]
+    Simulate(SimulateArgs),
     /// Hold a backend against the reference
     #[command(after_long_help = help::VERIFY)]
     Verify(VerifyArgs),
@@ -103,6 +112,13 @@ pub(super) struct TraceArgs {
     /// Press a trace together until the free GPUs are loaded to this share
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(super) load: Option<u32>,
+    #[command(flatten)]
+    pub(super) processors: ProcessorsArg,
+}
+
+/// What a trace of processors is a trace of.
+#[derive(Clone, Copy, Debug, Default, ClapArgs)]
+pub(super) struct ProcessorsArg {
     /// The GPUs that a processor of swf:FILE stands for, such as 1 or 1/8
     #[arg(long, value_name = "N[/M]")]
     pub(super) gpus_per_proc: Option<GpusPerProc>,
@@ -151,7 +167,7 @@ pub(super) struct PlaceArgs {
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(super) seed: u64,
     /// When the compass policies compact by moving running instances
-    #[arg(long, default_value = "every-event", value_parser = trigger())]
+    #[arg(long, default_value = Trigger::EveryEvent.name(), value_parser = trigger())]
     pub(super) compact: Trigger,
     /// The most instances that an event may move; 0 moves nothing [default: no limit]
     #[arg(long, value_name = "K")]
@@ -190,17 +206,6 @@ pub(super) struct PhiStarArgs {
     pub(super) demand: String,
 }
 
-/// `generate`.
-#[derive(Debug, Subcommand)]
-pub(super) enum GenerateCommand {
-    /// A cluster snapshot, as --cluster reads it
-    #[command(after_long_help = help::GENERATE_CLUSTER)]
-    Cluster(GenerateClusterArgs),
-    /// A queue, as --queue reads it
-    #[command(after_long_help = help::GENERATE_QUEUE)]
-    Queue(GenerateQueueArgs),
-}
-
 /// What everything that is made has.
 #[derive(Debug, ClapArgs)]
 pub(super) struct SeedArgs {
@@ -210,59 +215,6 @@ pub(super) struct SeedArgs {
     /// How common instances of each size are
     #[arg(long, default_value = Mix::Gfs.name(), value_parser = mix())]
     pub(super) mix: Mix,
-}
-
-/// `generate cluster`.
-#[derive(Debug, ClapArgs)]
-pub(super) struct GenerateClusterArgs {
-    /// All its GPUs, 8 a node
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=help::MOST))]
-    pub(super) gpus: u64,
-    #[command(flatten)]
-    pub(super) seed: SeedArgs,
-    /// The share of GPUs that running jobs hold
-    #[arg(long, value_name = "PERCENT", default_value_t = 50, value_parser = clap::value_parser!(u32).range(0..=100))]
-    pub(super) busy: u32,
-    /// Running jobs lie at random, instead of one size a node
-    #[arg(long)]
-    pub(super) scattered: bool,
-    /// Nodes in an NVLink domain
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(super) domain_nodes: u32,
-    /// Nodes in a rack
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(super) rack_nodes: u32,
-}
-
-/// `generate queue`.
-#[derive(Debug, ClapArgs)]
-pub(super) struct GenerateQueueArgs {
-    /// The number of jobs
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=help::MOST))]
-    pub(super) jobs: u64,
-    /// The GPUs that the jobs are to load
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=help::MOST))]
-    pub(super) gpus: u64,
-    /// The share of them that the jobs ask for at a time
-    #[arg(long, value_name = "PERCENT", default_value_t = 95, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub(super) load: u32,
-    /// Jobs never leave
-    #[arg(long)]
-    pub(super) no_removals: bool,
-    #[command(flatten)]
-    pub(super) seed: SeedArgs,
-    /// The most instances of a job; also at most a quarter of the GPUs
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(super) largest_gang: u32,
-    /// The share of gangs that must lie in one rack
-    #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=100))]
-    pub(super) within_rack: u32,
-    /// Milli-cores that a job asks for each GPU
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
-    pub(super) cpu_milli: u32,
-    /// MiB that a job asks for each GPU
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=16_000_000))]
-    pub(super) memory_mib: u32,
 }
 
 /// `stress`.
@@ -333,11 +285,7 @@ fn mix() -> impl TypedValueParser<Value = Mix> {
 }
 
 fn trigger() -> impl TypedValueParser<Value = Trigger> {
-    PossibleValuesParser::new(["every-event", "when-blocked", "never"]).map(|word| match word.as_str() {
-        "when-blocked" => Trigger::WhenBlocked,
-        "never" => Trigger::Never,
-        _ => Trigger::EveryEvent,
-    })
+    PossibleValuesParser::new(Trigger::ALL.map(Trigger::name)).map(|word| Trigger::from_name(&word).unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -53,6 +53,26 @@ left out, and so may cpu_milli and memory_mib, which are per instance)
     };
 }
 
+/// The traces of others; part of several helps.
+macro_rules! traces {
+    () => {
+        "\
+  philly:FILE        cluster_job_log, or CSV of timestamp, duration, num_gpus
+  openb:FILE         pods; those that ask for a share of a GPU are left out
+  alibaba-2026:FILE  jobs of the spot trace, requests per worker
+  helios:FILE        cluster_log.csv
+  acme:FILE          trace_seren.csv or trace_kalos.csv
+  swf:FILE           with --gpus-per-proc, since it counts processors
+  sacct:FILE         sacct -a -X -P -o JobIDRaw,User,Partition,Submit,Start,End,
+                     ElapsedRaw,State,NNodes,ReqTRES,AllocTRES
+Rows that are left out are counted by reason, and what was assumed is said, on
+standard error. A trace that states the GPUs of a whole job: an instance a node
+where its number of nodes divides them; else up to 8 are one instance, and a
+larger multiple of 8 is instances of 8.
+"
+    };
+}
+
 pub(super) const SCORE: &str = concat!(
     snapshot!(),
     queue!(),
@@ -86,19 +106,9 @@ Other clusters: synthetic:GPUS[:SEED]; alibaba-2026:NODES.csv (gpu_model,
 gpu_capacity_num, cpu_num, node_name); openb:NODES.csv (sn, cpu_milli,
 memory_mib, gpu, model). Other queues: synthetic:JOBS[:SEED]; and traces, which
 come and go at their own pace unless --load presses them together:
-  philly:FILE        cluster_job_log, or CSV of timestamp, duration, num_gpus
-  openb:FILE         pods; those that ask for a share of a GPU are left out
-  alibaba-2026:FILE  jobs of the spot trace, requests per worker
-  helios:FILE        cluster_log.csv
-  acme:FILE          trace_seren.csv or trace_kalos.csv
-  swf:FILE           with --gpus-per-proc, since it counts processors
-  sacct:FILE         sacct -a -X -P -o JobIDRaw,User,Partition,Submit,Start,End,
-                     ElapsedRaw,State,NNodes,ReqTRES,AllocTRES
-Rows that are left out are counted by reason, and what was assumed is said, on
-standard error. A trace that states the GPUs of a whole job: an instance a node
-where its number of nodes divides them; else up to 8 are one instance, and a
-larger multiple of 8 is instances of 8.
-
+",
+    traces!(),
+    "
 Small calls stay on the cpu where a device would take longer: --crossover says
 from how much work on a device is asked, and auto measures it.
 
@@ -157,6 +167,14 @@ Examples:
   slotwise generate queue --jobs 5000 --gpus 10000 --seed 7 --out q.jsonl
   slotwise generate queue --mix hard --no-removals --within-rack 20";
 
+pub(super) const GENERATE_TRACE: &str = "\
+Jobs arrive as a Poisson process, whose rate makes them ask for --load percent
+of --gpus on average; durations have a heavy tail, from seconds to a week.
+
+Examples:
+  slotwise generate trace --jobs 20000 --gpus 2000 --mix venus --out t.jsonl
+  slotwise generate trace | slotwise simulate --trace - --nodes 125";
+
 pub(super) const STRESS: &str = "\
 Makes a cluster and a stream of jobs from the seed, decides every job, and
 checks: the books after a full recount, what each decision says against the
@@ -166,6 +184,46 @@ partial nodes a pool wherever the method promises it. Exit 1 if any fails.
 Examples:
   slotwise stress
   slotwise stress --gpus 10000 --jobs 100000 --policy best-fit --seed 7";
+
+pub(super) const SIMULATE: &str = concat!(
+    "\
+A trace has one job a line; instances (1) and priority (0, higher goes first)
+may be left out:
+  {\"job\":\"a\",\"submit_s\":0,\"duration_s\":3600,
+   \"gpus_per_instance\":8,\"instances\":2,\"priority\":1}
+(each on a line of its own). Other traces: synthetic:JOBS[:SEED] with Poisson
+arrivals, and those of others:
+",
+    traces!(),
+    "\
+The nodes of --nodes and --eta have all models, and CPU and memory without
+limit; those of --cluster have what it says. Jobs that would not even fit on
+the empty cluster are left out. A job whose trace has no times never ends.
+
+At one instant all departures come first, then all arrivals, then one pass over
+the queue. fifo: the head starts or the pass ends; easy: jobs behind the head
+may start if they do not keep it from the GPUs that it is promised; sjf and
+priority: as fifo, in another order. Each event (all departures of an instant,
+or one start) pauses every running job that it moves by --move-cost.
+
+AFR: mean share of avoidable partial nodes while jobs wait. AGU: mean share of
+busy GPUs then; BUSY: the same over the whole run. AJCT: mean time from
+submission to finish. FRAG: share of the time with a queue in which as many
+GPUs were free as its head asked for. EMPTY: mean number of empty nodes. WCC:
+share of time in which fillers sufficed for all slots. --format json has one
+object a run, with the exact sums, quantiles of waits and completion times by
+size (1, 2-4, 5-8, >8 GPUs), and what migrations cost.
+
+sif-opt starts a job whenever everything that runs and the job could be packed
+somehow, moves for free: a bound, not a policy.
+
+Examples:
+  slotwise simulate --trace philly:jobs.csv.gz --eta 0.90
+  slotwise simulate --trace philly:jobs.csv.gz --day 40 --nodes 60 \\
+    --policy compass,compass:when-blocked,best-fit,sif-opt
+  slotwise simulate --trace synthetic:20000 --nodes 250 --load 100 --mix venus
+  slotwise simulate --trace t.jsonl --cluster c.json --discipline easy"
+);
 
 pub(super) const VERIFY: &str = "\
 Compares every kernel of a backend with the serial reference on clusters and

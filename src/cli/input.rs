@@ -4,8 +4,8 @@ use super::args::TraceArgs;
 use super::failure::Failure;
 use super::output::Talk;
 use crate::cluster::Cluster;
-use crate::formats::{Note, Snapshot, cluster_source, queue_source};
-use crate::workload::Queue;
+use crate::formats::{Note, Snapshot, TraceOptions, cluster_source, queue_source, trace_source};
+use crate::workload::{Queue, TraceJob};
 
 /// The cluster that `--cluster` names, and what its reader noted.
 ///
@@ -22,9 +22,19 @@ pub(super) fn cluster(origin: &str, talk: &Talk) -> Result<Snapshot, Failure> {
 /// # Errors
 /// If it cannot be read or made.
 pub(super) fn queue(origin: &str, cluster: &mut Cluster, trace: TraceArgs, talk: &Talk) -> Result<Queue, Failure> {
-    let (queue, notes) = queue_source(origin, cluster, trace.load, trace.gpus_per_proc)?;
+    let (queue, notes) = queue_source(origin, cluster, trace.load, trace.processors.gpus_per_proc)?;
     tell(&notes, talk);
     Ok(queue)
+}
+
+/// The trace that `--trace` names.
+///
+/// # Errors
+/// If it cannot be read or made.
+pub(super) fn trace(origin: &str, options: &TraceOptions, talk: &Talk) -> Result<Vec<TraceJob>, Failure> {
+    let (jobs, notes) = trace_source(origin, options)?;
+    tell(&notes, talk);
+    Ok(jobs)
 }
 
 fn tell(notes: &[Note], talk: &Talk) {

@@ -32,17 +32,18 @@ impl Options {
         if inputs(&command).iter().filter(|&&input| is_stdin(input)).count() > 1 {
             return Err(Failure::input("found - for more than one input, expected it for one at most"));
         }
-        if let Command::Place(place) = &command
-            && let Some(snapshot) = &place.snapshot_out
-        {
-            if snapshot == Path::new("-") {
-                return Err(Failure::input("found - as --snapshot-out, expected the name of a file"));
+        let second = match &command {
+            Command::Place(args) => args.snapshot_out.as_deref().map(|path| ("--snapshot-out", path)),
+            Command::Simulate(args) => args.series.as_deref().map(|path| ("--series", path)),
+            _ => None,
+        };
+        if let Some((option, second)) = second {
+            if second == Path::new("-") {
+                return Err(Failure::input(format_args!("found - as {option}, expected the name of a file")));
             }
-            if let Some(out) = out.as_deref().filter(|out| same_file(out, snapshot) && !is_device(out)) {
+            if let Some(out) = out.as_deref().filter(|out| same_file(out, second) && !is_device(out)) {
                 let path = out.display();
-                return Err(Failure::input(format_args!(
-                    "found {path} as --out and --snapshot-out, expected two files"
-                )));
+                return Err(Failure::input(format_args!("found {path} as --out and {option}, expected two files")));
             }
         }
         Ok(Self { format, out, threads: usize::from(global.threads), command })
@@ -54,6 +55,7 @@ fn inputs(command: &Command) -> Vec<&str> {
         Command::Score(args) => vec![&args.cluster.cluster, &args.queue, &args.candidates],
         Command::Place(args) => vec![&args.cluster.cluster, &args.queue],
         Command::Audit(args) => vec![&args.cluster.cluster],
+        Command::Simulate(args) => std::iter::once(&args.trace[..]).chain(args.cluster.as_deref()).collect(),
         _ => Vec::new(),
     }
 }

@@ -67,7 +67,7 @@ pub enum Status {
 /// What was decided on one entry of the queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// The job.
+    /// The job; of several that left together, the first.
     pub job: JobId,
     /// What became of it.
     pub status: Status,
@@ -167,6 +167,16 @@ impl<'s> CommitLoop<'s> {
         self.decide_one(entry, index)
     }
 
+    /// Ends jobs that leave at one instant, as one event: the cluster is compacted once, after the last. Jobs that do not
+    /// run are passed over.
+    pub fn remove_together(&mut self, jobs: &[JobId]) -> &Decision {
+        self.window.close();
+        self.begin(jobs.first().copied().unwrap_or(JobId(0)));
+        self.decision.status = self.remove(jobs);
+        self.account();
+        &self.decision
+    }
+
     fn open_window(&mut self, entries: &[QueueEntry]) {
         self.window.close();
         let Method::Ordered(order) = self.options.policy.method() else { return };
@@ -189,21 +199,31 @@ impl<'s> CommitLoop<'s> {
 
     #[inline(never)]
     fn decide_one(&mut self, entry: QueueEntry, index: usize) -> &Decision {
-        self.decision.job = entry.job();
+        self.begin(entry.job());
+        self.decision.status = match entry {
+            QueueEntry::Submit(job) => self.submit(job, index),
+            QueueEntry::Remove(job) => self.remove(&[job]),
+        };
+        self.account();
+        &self.decision
+    }
+
+    /// Clears the decision for the next one.
+    fn begin(&mut self, job: JobId) {
+        self.decision.job = job;
         self.decision.placements.clear();
         self.decision.migrations.clear();
         self.decision.delta_sif_nodes = None;
         self.decision.in_abs = None;
-        self.decision.status = match entry {
-            QueueEntry::Submit(job) => self.submit(job, index),
-            QueueEntry::Remove(job) => self.remove(job),
-        };
+    }
+
+    /// Keeps N·SIF, if something changed.
+    fn account(&mut self) {
         if matches!(self.decision.status, Status::Placed | Status::Removed) {
             let n_sif = self.state.n_sif();
             self.decision.delta_sif_nodes = Some(n_sif - self.n_sif);
             self.n_sif = n_sif;
         }
-        &self.decision
     }
 
     fn submit(&mut self, job: JobId, index: usize) -> Status {
@@ -245,7 +265,7 @@ impl<'s> CommitLoop<'s> {
             let cluster = transaction.cluster();
             let held = cluster.instances_of(job).map(|instance| cluster.instance(instance));
             self.decision.placements.extend(held.filter_map(|held| Some((held.node()?, held.gpus()))));
-            record(&mut self.decision, &mut self.window, &transaction, job);
+            record(&mut self.decision, &mut self.window, &transaction);
             transaction.commit();
             return Status::Placed;
         }
@@ -260,28 +280,32 @@ impl<'s> CommitLoop<'s> {
         }
     }
 
-    fn remove(&mut self, job: JobId) -> Status {
-        if !self.state.cluster().job(job).runs() {
+    fn remove(&mut self, jobs: &[JobId]) -> Status {
+        if !jobs.iter().any(|&job| self.state.cluster().job(job).runs()) {
             return Status::Absent;
         }
         let mut transaction = self.state.begin();
         match self.options.policy.method() {
-            Method::Anchor(variant) => anchor::remove(&mut transaction, job, &self.options.rules(variant)),
+            Method::Anchor(variant) => {
+                anchor::remove_together(&mut transaction, jobs, &self.options.rules(variant));
+            }
             Method::Ordered(_) | Method::Random => {
-                for instance in transaction.cluster().instances_of(job) {
-                    let freed = transaction.free(instance);
-                    debug_assert_eq!(freed, Ok(()), "all instances of a running job run");
+                for &job in jobs {
+                    for instance in transaction.cluster().instances_of(job) {
+                        // One that does not run is freed already.
+                        let _ = transaction.free(instance);
+                    }
                 }
             }
         }
-        record(&mut self.decision, &mut self.window, &transaction, job);
+        record(&mut self.decision, &mut self.window, &transaction);
         transaction.commit();
         Status::Removed
     }
 }
 
 /// Reads off an event, before it is committed, what it moved and what it touched.
-fn record(decision: &mut Decision, window: &mut Window, transaction: &Transaction<'_>, job: JobId) {
+fn record(decision: &mut Decision, window: &mut Window, transaction: &Transaction<'_>) {
     let cluster = transaction.cluster();
     if transaction.n_freed() > 0 {
         transaction.migrations_into(&mut decision.migrations);
@@ -296,7 +320,8 @@ fn record(decision: &mut Decision, window: &mut Window, transaction: &Transactio
         Shape::of(node.capacity(), node.composition()).in_space()
     };
     let left = |edit: &Edit| match *edit {
-        Edit::Free { instance, node, .. } if cluster.instance(instance).job() == job => Some(node),
+        // Whoever was freed and does not run has left.
+        Edit::Free { instance, node, .. } if !cluster.job(cluster.instance(instance).job()).runs() => Some(node),
         _ => None,
     };
     let in_abs = transaction.state().n_outside() == 0

@@ -1,8 +1,10 @@
-//! Where a cluster or a queue comes from: a path, or a prefix and what follows it.
+//! Where a cluster, a queue or a trace comes from: a path, or a prefix and what follows it.
 
 use crate::cluster::Cluster;
-use crate::workload::synthetic::{ClusterOptions, StreamOptions, synthetic_cluster, synthetic_queue};
-use crate::workload::{Queue, natural, replay, trace_to_queue};
+use crate::workload::synthetic::{
+    ClusterOptions, Mix, StreamOptions, synthetic_cluster, synthetic_queue, synthetic_trace,
+};
+use crate::workload::{Queue, TraceJob, natural, replay, trace_to_queue};
 
 use super::acme::read_acme;
 use super::alibaba::{read_alibaba_2026, read_alibaba_2026_jobs};
@@ -15,6 +17,7 @@ use super::queue::read_queue;
 use super::sacct::read_sacct;
 use super::snapshot::{Snapshot, read_cluster};
 use super::swf::{GpusPerProc, read_swf};
+use super::trace::read_trace;
 
 /// The most GPUs or jobs that are made.
 const MOST: u64 = 100_000_000;
@@ -45,7 +48,7 @@ pub fn cluster_source(origin: &str) -> Result<Snapshot, FormatError> {
     }
 }
 
-/// The trace that `--queue` names: `philly:FILE`, `openb:FILE`, `alibaba-2026:FILE`, `helios:FILE`, `acme:FILE`,
+/// The trace that `--queue` or `--trace` names: `philly:FILE`, `openb:FILE`, `alibaba-2026:FILE`, `helios:FILE`, `acme:FILE`,
 /// `swf:FILE` or `sacct:FILE`. `None` if it names something else. The processors of `swf:` stand for as many GPUs as
 /// `ratio` says.
 ///
@@ -111,6 +114,42 @@ pub fn queue_source(
             Err(FormatError::new(origin, "found a queue without times, expected a trace or synthetic: with a load"))
         }
         _ => read_queue(origin, cluster),
+    }
+}
+
+/// What a trace does not say itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TraceOptions {
+    /// The GPUs that a trace which is made is to load.
+    pub gpus: u64,
+    /// To which share.
+    pub load_percent: u32,
+    /// How common instances of each size are in it.
+    pub mix: Mix,
+    /// The GPUs that a processor of `swf:` stands for.
+    pub gpus_per_proc: Option<GpusPerProc>,
+}
+
+/// The trace that `--trace` names: one that [`foreign_trace`] reads, `synthetic:JOBS[:SEED]` with Poisson arrivals, or the
+/// path of a trace of our own. Sorted by submission, ties in the order of the file. Jobs that ask for a share of a GPU
+/// are left out, as in [`queue_source`].
+///
+/// # Errors
+/// If it cannot be read or made.
+pub fn trace_source(origin: &str, options: &TraceOptions) -> Result<(Vec<TraceJob>, Vec<Note>), FormatError> {
+    let &TraceOptions { gpus, load_percent, mix, gpus_per_proc } = options;
+    if let Some(trace) = foreign_trace(origin, gpus_per_proc)? {
+        let Trace { jobs, report } = trace.without_shares();
+        return Ok((jobs, report.notes()));
+    }
+    match origin.split_once(':') {
+        Some(("synthetic", rest)) => {
+            let (jobs, seed) = synthetic(origin, rest, "synthetic:JOBS[:SEED]")?;
+            let stream = StreamOptions { jobs, seed, gpus, load_percent, mix, ..StreamOptions::default() };
+            Ok((synthetic_trace(&stream), Vec::new()))
+        }
+        Some((prefix @ ("kubernetes" | "slurm"), _)) => Err(later(origin, prefix)),
+        _ => read_trace(origin),
     }
 }
 

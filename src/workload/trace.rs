@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
-use crate::cluster::{BuildError, Cluster, JobSpec};
+use crate::cluster::{BuildError, Cluster, JobId, JobSpec};
 
 use super::{Queue, QueueEntry};
 
@@ -106,6 +106,25 @@ impl TraceJob {
         self.gpu_milli < Self::WHOLE
     }
 
+    /// Registers it in a cluster: its name, and what its instances ask for. It must not ask for a share of a GPU, which a
+    /// cluster has no words for yet.
+    ///
+    /// # Errors
+    /// If its name is taken, or its amounts are beyond what a cluster can count.
+    pub fn register(&self, cluster: &mut Cluster) -> Result<JobId, BuildError> {
+        debug_assert!(!self.is_share(), "job {:?} asks for a share of a GPU", self.name);
+        let models: Vec<&str> = self.models.iter().map(|model| &**model).collect();
+        let spec = JobSpec {
+            name: &self.name,
+            gpus: self.gpus_per_instance,
+            cpu_milli: self.cpu_milli,
+            memory_mib: self.memory_mib,
+            models: &models,
+            ..JobSpec::default()
+        };
+        cluster.register(&spec, self.instances)
+    }
+
     /// True unless it stays forever.
     pub fn leaves(&self) -> bool {
         self.duration_s < Self::FOREVER
@@ -184,27 +203,15 @@ fn run(jobs: &[TraceJob], room: Option<u64>) -> Vec<TraceEvent> {
 }
 
 /// Registers the jobs in the cluster and turns the events into a queue. A removal of a job that could not be placed
-/// does nothing when it is decided. Jobs that ask for a share of a GPU must not be among them: a queue has no words for
-/// them yet.
+/// does nothing when it is decided. Jobs that ask for a share of a GPU must not be among them (see
+/// [`TraceJob::register`]).
 ///
 /// # Errors
 /// If a job's name is taken, or its amounts are beyond what a cluster can count.
 pub fn trace_to_queue(jobs: &[TraceJob], events: &[TraceEvent], cluster: &mut Cluster) -> Result<Queue, BuildError> {
     let mut ids = Vec::with_capacity(jobs.len());
-    let mut models = Vec::new();
     for job in jobs {
-        debug_assert!(!job.is_share(), "job {:?} asks for a share of a GPU", job.name);
-        models.clear();
-        models.extend(job.models.iter().map(|model| &**model));
-        let spec = JobSpec {
-            name: &job.name,
-            gpus: job.gpus_per_instance,
-            cpu_milli: job.cpu_milli,
-            memory_mib: job.memory_mib,
-            models: &models,
-            ..JobSpec::default()
-        };
-        ids.push(cluster.register(&spec, job.instances)?);
+        ids.push(job.register(cluster)?);
     }
     let entry = |event: &TraceEvent| match *event {
         TraceEvent::Submit(job) => QueueEntry::Submit(ids[job]),

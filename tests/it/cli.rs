@@ -10,6 +10,7 @@ mod agree;
 mod backends;
 #[cfg(unix)]
 mod pipes_and_disks;
+mod simulate;
 
 fn program() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_slotwise"));

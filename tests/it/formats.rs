@@ -378,16 +378,18 @@ fn read_everything(bytes: &[u8]) {
     let _ = read_candidates_from("f", bytes);
     let _ = read_alibaba_2026_from("f", bytes);
     read_every_trace(bytes);
+    let _ = read_trace_from("f", bytes);
     if let Ok(mut source) = Source::new("f", std::io::Cursor::new(bytes.to_vec())) {
         let _ = read_cluster_from("f", source.reader());
     }
 }
 
-const VALID: [&str; 4] = [
+const VALID: [&str; 5] = [
     SNAPSHOT,
     "{\"job\":\"x\",\"instances\":2,\"gpus_per_instance\":16,\"models\":[\"H100\"],\"within\":\"rack\"}\n{\"remove\":\"x\"}\n",
     "{\"job\":\"b\",\"candidate\":\"c\",\"place\":[{\"node\":\"n\",\"gpus\":[0]}],\"migrate\":[{\"job\":\"a\",\"instance\":7,\"node\":\"n\"}]}\n",
     "gpu_model,gpu_capacity_num,cpu_num,node_name\nA10,1,128,2\nA100,8,96,3\n",
+    "{\"job\":\"t\",\"submit_s\":7,\"duration_s\":9,\"gpus_per_instance\":3,\"instances\":2,\"priority\":1}\n",
 ];
 
 proptest! {

@@ -11,8 +11,9 @@ const MAY_NAME: &[(&str, &[&str])] = &[
     ("evaluate", &["cluster", "workload", "fragmentation", "anchor"]),
     ("decide", &["cluster", "workload", "fragmentation", "anchor", "evaluate"]),
     ("formats", &["cluster", "workload"]),
-    ("report", &["cluster", "workload", "fragmentation", "anchor", "evaluate", "decide", "formats"]),
-    ("cli", &["cluster", "workload", "fragmentation", "anchor", "evaluate", "decide", "formats", "report"]),
+    ("simulate", &["cluster", "workload", "fragmentation", "anchor", "evaluate", "decide", "formats"]),
+    ("report", &["cluster", "workload", "fragmentation", "anchor", "evaluate", "decide", "formats", "simulate"]),
+    ("cli", &["cluster", "workload", "fragmentation", "anchor", "evaluate", "decide", "formats", "simulate", "report"]),
 ];
 
 fn source() -> PathBuf {

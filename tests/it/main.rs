@@ -26,5 +26,7 @@ mod layers;
 mod model_check;
 mod operators;
 mod pinned;
+mod simulate;
+mod simulate_laws;
 mod traces;
 mod webgpu;

@@ -229,12 +229,17 @@ proptest! {
                 }
                 Step::Remove(which) => {
                     let running: Vec<JobId> = before.job_ids().filter(|&job| before.job(job).runs()).collect();
-                    let Some(&job) = running.get(which % running.len().max(1)) else { continue };
+                    let first = which % running.len().max(1);
+                    // Mostly one, sometimes a few that leave together.
+                    let leaving: Vec<JobId> = running.into_iter().skip(first).take(1 + which / 7 % 3).collect();
+                    if leaving.is_empty() {
+                        continue;
+                    }
                     let mut transaction = state.begin();
-                    anchor::remove(&mut transaction, job, &rules);
+                    anchor::remove_together(&mut transaction, &leaving, &rules);
                     let migrations = transaction.migrations();
                     transaction.commit();
-                    prop_assert!(!state.cluster().job(job).runs());
+                    prop_assert!(leaving.iter().all(|&job| !state.cluster().job(job).runs()));
                     migrations
                 }
             };

@@ -4,13 +4,14 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use slotwise::cluster::Cluster;
 use slotwise::formats::*;
+use slotwise::workload::synthetic::Mix;
 use slotwise::workload::{Outcome, TraceJob, natural, replay, trace_to_queue};
 
 use super::formats::{data, gz};
 use samples::{HELIOS, KALOS, PHILLY, PHILLY_LOG, PODS, SACCT, SEREN, SPOT, SWF};
 
 mod each;
-mod samples;
+pub(crate) mod samples;
 
 const RATIO: &str = "1/8";
 
@@ -134,6 +135,13 @@ fn traces_become_queues_packed_or_plain_and_say_what_is_missing() {
             let (queue, notes) = queue_source(&origin, &mut Cluster::default(), None, ratio).unwrap();
             assert_eq!(queue.len(), submitted * 2, "{prefix}");
             assert!(prefix != "openb" || notes.iter().any(|note| note.text.contains("shares of a GPU")));
+            let options = TraceOptions { gpus: 100, load_percent: 95, mix: Mix::Gfs, gpus_per_proc: ratio };
+            let (jobs, told) = trace_source(&origin, &options).unwrap();
+            assert_eq!((jobs.len(), told), (submitted, notes), "{prefix}");
+            assert_eq!(
+                trace_source(&origin, &TraceOptions { gpus_per_proc: None, ..options }).is_err(),
+                prefix == "swf"
+            );
             let mut cluster = cluster_source("synthetic:100").unwrap().cluster;
             assert!(queue_source(&origin, &mut cluster, Some(50), ratio).is_ok(), "{prefix}");
             // Only two of them can be clusters, and a list of jobs is none.

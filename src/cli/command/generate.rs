@@ -1,10 +1,10 @@
-//! `generate`: clusters and queues from a seed.
+//! `generate`: clusters, queues and traces from a seed.
 
-use super::super::args::{GenerateClusterArgs, GenerateQueueArgs};
+use super::super::args::{GenerateClusterArgs, GenerateQueueArgs, GenerateTraceArgs};
 use super::{Failure, Options, Output, Talk};
 use crate::cluster::Cluster;
-use crate::formats::{write_cluster, write_queue};
-use crate::workload::synthetic::{ClusterOptions, StreamOptions, synthetic_cluster, synthetic_queue};
+use crate::formats::{write_cluster, write_queue, write_trace};
+use crate::workload::synthetic::{ClusterOptions, StreamOptions, synthetic_cluster, synthetic_queue, synthetic_trace};
 
 pub(super) fn cluster(args: &GenerateClusterArgs, options: &Options, talk: &Talk) -> Result<(), Failure> {
     let made = ClusterOptions {
@@ -38,6 +38,20 @@ pub(super) fn queue(args: &GenerateQueueArgs, options: &Options, talk: &Talk) ->
     let queue = synthetic_queue(&mut cluster, &made).map_err(|error| Failure::Input(error.into()))?;
     talk.note(format_args!("seed {}", args.seed.seed));
     write(options, |out| write_queue(&cluster, &queue, out))
+}
+
+pub(super) fn trace(args: &GenerateTraceArgs, options: &Options, talk: &Talk) -> Result<(), Failure> {
+    let jobs = synthetic_trace(&StreamOptions {
+        jobs: args.jobs,
+        seed: args.seed.seed,
+        mix: args.seed.mix,
+        gpus: args.gpus,
+        load_percent: args.load,
+        largest_gang: args.largest_gang,
+        ..StreamOptions::default()
+    });
+    talk.note(format_args!("seed {}", args.seed.seed));
+    write(options, |out| write_trace(&jobs, out))
 }
 
 fn write(options: &Options, write: impl FnOnce(&mut dyn std::io::Write) -> std::io::Result<()>) -> Result<(), Failure> {

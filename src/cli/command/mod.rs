@@ -7,6 +7,7 @@ mod generate;
 mod phi_star;
 mod place;
 mod score;
+mod simulate;
 mod stress;
 mod verify;
 
@@ -29,7 +30,9 @@ pub(super) fn run(options: Options, talk: &Talk) -> Result<(), Failure> {
         Command::Devices => devices::run(&options),
         Command::Generate(GenerateCommand::Cluster(args)) => generate::cluster(args, &options, talk),
         Command::Generate(GenerateCommand::Queue(args)) => generate::queue(args, &options, talk),
+        Command::Generate(GenerateCommand::Trace(args)) => generate::trace(args, &options, talk),
         Command::Stress(args) => stress::run(args, &options, talk),
+        Command::Simulate(args) => simulate::run(args, &options, talk),
         Command::Verify(args) => verify::run(args, &options, talk),
         Command::Bench(args) => bench::run(args, &options, talk),
     }

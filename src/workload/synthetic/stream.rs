@@ -57,7 +57,8 @@ const SMALL_GANGS: [(u32, u64); 3] = [(1, 970), (2, 25), (4, 5)];
 const DURATIONS: [u64; 17] =
     [5, 20, 40, 70, 110, 160, 230, 330, 480, 700, 1_050, 1_700, 3_000, 6_000, 14_000, 45_000, 604_800];
 
-/// The jobs as a trace. They are submitted so fast that `gpus` GPUs just keep up at the load.
+/// The jobs as a trace. They arrive as a Poisson process, so fast that on average they ask for `load_percent` of `gpus`
+/// GPUs.
 pub fn synthetic_trace(options: &StreamOptions) -> Vec<TraceJob> {
     let mut dice = Dice::new(options.seed, 2);
     let most = u64::from(options.largest_gang);
@@ -94,9 +95,7 @@ pub fn synthetic_trace(options: &StreamOptions) -> Vec<TraceJob> {
     let mut now_ms = 0u64;
     for job in &mut jobs {
         job.submit_s = now_ms / 1000;
-        // The least of two uniform draws over three means: as a long tail as integers need, and the mean is right.
-        let draw = dice.below(mean_ms * 3 + 1).min(dice.below(mean_ms * 3 + 1));
-        now_ms = now_ms.saturating_add(draw);
+        now_ms = now_ms.saturating_add(dice.exponential(mean_ms));
     }
     jobs
 }

@@ -1,0 +1,385 @@
+//! What simulated runs showed: a table with a row a scheduler, one JSON object a run, and a series over time.
+
+use serde::Serialize;
+
+use super::json::append_line;
+use super::number::grouped;
+use super::table::{Align, Rows, facts};
+use crate::decide::Policy;
+use crate::simulate::{Discipline, Interval, Outcome, Quantiles, SIZE_CLASSES, Share, SizeClass, Summary};
+
+/// What all runs of a comparison share.
+#[derive(Clone, Debug)]
+pub struct Setting<'a> {
+    /// Where the trace came from.
+    pub trace: &'a str,
+    /// The part of it that was played, `[from, to)` in seconds of the trace; all of it without.
+    pub window: Option<(u64, u64)>,
+    /// The share that sized the cluster, if one did.
+    pub eta: Option<Share>,
+    /// Nodes of the cluster.
+    pub nodes: u64,
+    /// GPUs of the cluster.
+    pub gpus: u64,
+    /// In which order jobs started.
+    pub discipline: Discipline,
+    /// What a migration costs.
+    pub move_cost_s: u64,
+    /// The seed of the random policy.
+    pub seed: u64,
+}
+
+/// One run of a comparison.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// What came out.
+    pub outcome: Outcome,
+    /// What that says about the jobs.
+    pub summary: Summary,
+}
+
+/// A quotient of exact sums; `None` where there is nothing to divide by.
+fn share(part: u128, whole: u128) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+impl Run {
+    /// AFR: the mean of SIF over the peak.
+    fn afr(&self, nodes: u64) -> Option<f64> {
+        let totals = &self.outcome.totals;
+        share(totals.peak_n_sif, u128::from(totals.peak_seconds) * u128::from(nodes))
+    }
+
+    /// AGU: the share of GPUs that were busy in the peak.
+    fn agu(&self, gpus: u64) -> Option<f64> {
+        let totals = &self.outcome.totals;
+        share(totals.peak_busy, u128::from(totals.peak_seconds) * u128::from(gpus))
+    }
+
+    fn utilisation(&self, gpus: u64) -> Option<f64> {
+        let totals = &self.outcome.totals;
+        share(totals.busy, u128::from(totals.seconds) * u128::from(gpus))
+    }
+
+    fn wcc_coverage(&self) -> Option<f64> {
+        let totals = &self.outcome.totals;
+        if totals.wcc_known { share(totals.wcc_seconds.into(), totals.seconds.into()) } else { None }
+    }
+
+    fn fragmented(&self) -> Option<f64> {
+        let totals = &self.outcome.totals;
+        share(totals.fragmented_seconds.into(), totals.peak_seconds.into())
+    }
+
+    fn mean(&self, sum: u128) -> Option<f64> {
+        share(sum, self.outcome.totals.seconds.into())
+    }
+}
+
+fn decimals(value: Option<f64>, decimals: usize) -> String {
+    value.map_or("-".to_owned(), |value| format!("{value:.decimals$}"))
+}
+
+fn rounded(value: Option<f64>) -> String {
+    value.map_or("-".to_owned(), |value| grouped(value.round() as i128))
+}
+
+/// The table for people: the setting, the measures of each run, and completion times by the size of jobs.
+pub fn simulation_table(setting: &Setting<'_>, runs: &[Run]) -> String {
+    let mut text = facts(&setting_facts(setting, runs));
+    text += "\n";
+    text += &measures(setting, runs);
+    text += "\n";
+    text += &classes(runs);
+    text += "\nAFR, AGU and FRAG are means over the time in which jobs wait; times are in seconds.\n";
+    text + "--format json has every measure, and the exact sums behind it.\n"
+}
+
+fn setting_facts(setting: &Setting<'_>, runs: &[Run]) -> Vec<(&'static str, String)> {
+    let sized = setting.eta.map_or(String::new(), |eta| format!(", N({eta}) of the trace"));
+    let mut lines = vec![
+        ("trace", setting.trace.to_owned()),
+        ("cluster", format!("{} nodes, {} GPUs{sized}", grouped(setting.nodes), grouped(setting.gpus))),
+        ("queue", setting.discipline.name().to_owned()),
+        ("migration", format!("{} s a job and event", grouped(setting.move_cost_s))),
+    ];
+    if let Some((from, to)) = setting.window {
+        lines.insert(1, ("window", format!("{} to {} s", grouped(from), grouped(to))));
+    }
+    if runs.iter().any(|run| run.outcome.scheduler.policy() == Some(Policy::Random)) {
+        lines.push(("seed", setting.seed.to_string()));
+    }
+    if let Some(run) = runs.first() {
+        let jobs = match run.summary.rejected {
+            0 => grouped(run.summary.jobs),
+            n => format!("{}, {} of them larger than the cluster and left out", grouped(run.summary.jobs), grouped(n)),
+        };
+        lines.insert(1, ("jobs", jobs));
+    }
+    lines
+}
+
+fn measures(setting: &Setting<'_>, runs: &[Run]) -> String {
+    let right = |name| (name, Align::Right);
+    let waiting = runs.iter().any(|run| run.summary.waiting > 0);
+    let running = runs.iter().any(|run| run.summary.running > 0);
+    let mut columns = vec![
+        ("POLICY", Align::Left),
+        right("AFR"),
+        right("AGU"),
+        right("AJCT"),
+        right("WAIT P50"),
+        right("P90"),
+        right("P99"),
+        right("MAKESPAN"),
+        right("BUSY"),
+        right("FRAG"),
+        right("N·SIF ≤"),
+        right("EMPTY"),
+        right("WCC"),
+        right("MOVES"),
+        right("GPU-H LOST"),
+    ];
+    if waiting {
+        columns.push(right("NEVER RAN"));
+    }
+    if running {
+        columns.push(right("NEVER ENDS"));
+    }
+    let mut rows = Rows::new(&columns);
+    for run in runs {
+        let (totals, summary, pauses) = (&run.outcome.totals, &run.summary, &run.outcome.pauses);
+        let mut cells = vec![
+            run.outcome.scheduler.to_string(),
+            decimals(run.afr(setting.nodes), 4),
+            decimals(run.agu(setting.gpus), 3),
+            rounded(summary.jct.mean()),
+            grouped(summary.wait.p50),
+            grouped(summary.wait.p90),
+            grouped(summary.wait.p99),
+            grouped(totals.seconds),
+            decimals(run.utilisation(setting.gpus), 3),
+            decimals(run.fragmented(), 3),
+            grouped(totals.n_sif_max),
+            decimals(run.mean(totals.empty), 1),
+            decimals(run.wcc_coverage(), 3),
+            grouped(pauses.instances),
+            decimals(Some(pauses.gpu_seconds_lost as f64 / 3600.0), 1),
+        ];
+        if waiting {
+            cells.push(grouped(summary.waiting));
+        }
+        if running {
+            cells.push(grouped(summary.running));
+        }
+        rows.push(cells);
+    }
+    rows.text()
+}
+
+fn classes(runs: &[Run]) -> String {
+    let right = |name| (name, Align::Right);
+    let mut rows = Rows::new(&[
+        ("POLICY", Align::Left),
+        right("GPUS"),
+        right("JOBS"),
+        right("JCT MEAN"),
+        right("P50"),
+        right("P90"),
+        right("P99"),
+        right("WAIT MEAN"),
+        right("P50"),
+        right("P90"),
+        right("P99"),
+    ]);
+    for run in runs {
+        let mut name = run.outcome.scheduler.to_string();
+        for ((gpus, _), SizeClass { jct, wait }) in SIZE_CLASSES.iter().zip(&run.summary.classes) {
+            if jct.n > 0 {
+                let mut cells = vec![std::mem::take(&mut name), (*gpus).to_owned(), grouped(jct.n)];
+                for quantiles in [jct, wait] {
+                    cells.push(rounded(quantiles.mean()));
+                    cells.extend([quantiles.p50, quantiles.p90, quantiles.p99].map(grouped));
+                }
+                rows.push(cells);
+            }
+        }
+    }
+    rows.text()
+}
+
+/// Appends one run as one JSON object. Each quotient stands beside the exact sums that it is made of.
+///
+/// # Errors
+/// As [`append_line`].
+pub fn simulation_json(out: &mut Vec<u8>, setting: &Setting<'_>, run: &Run) -> Result<(), serde_json::Error> {
+    let Run { outcome, summary } = run;
+    let totals = &outcome.totals;
+    let classes = SIZE_CLASSES.iter().zip(&summary.classes).filter(|(_, class)| class.jct.n > 0);
+    let document = Document {
+        policy: outcome.scheduler.policy().map_or_else(|| outcome.scheduler.to_string(), |policy| policy.to_string()),
+        compact: outcome.scheduler.trigger().map(|trigger| trigger.name()),
+        migration_budget: outcome.scheduler.migration_budget(),
+        seed: (outcome.scheduler.policy() == Some(Policy::Random)).then_some(setting.seed),
+        discipline: setting.discipline.name(),
+        move_cost_s: setting.move_cost_s,
+        trace: setting.trace,
+        window_s: setting.window.map(|(from, to)| [from, to]),
+        eta: setting.eta.map(|eta| eta.as_f64()),
+        nodes: setting.nodes,
+        gpus: setting.gpus,
+        jobs: summary.jobs,
+        finished: summary.jct.n,
+        rejected: summary.rejected,
+        waiting: summary.waiting,
+        running: summary.running,
+        events: outcome.events,
+        first_submit_s: outcome.first_submit,
+        end_s: outcome.end,
+        makespan_s: totals.seconds,
+        afr: run.afr(setting.nodes),
+        agu: run.agu(setting.gpus),
+        ajct_s: summary.jct.mean(),
+        utilisation: run.utilisation(setting.gpus),
+        wcc_coverage: run.wcc_coverage(),
+        blocked_by_fragmentation: run.fragmented(),
+        n_sif_max: totals.n_sif_max,
+        n_sif_mean: run.mean(totals.n_sif),
+        empty_nodes_mean: run.mean(totals.empty),
+        queue_mean: run.mean(totals.waiting),
+        queue_max: totals.waiting_max,
+        sums: Sums {
+            peak_s: totals.peak_seconds,
+            peak_n_sif_node_s: totals.peak_n_sif,
+            peak_busy_gpu_s: totals.peak_busy,
+            peak_fragmented_s: totals.fragmented_seconds,
+            n_sif_node_s: totals.n_sif,
+            busy_gpu_s: totals.busy,
+            empty_node_s: totals.empty,
+            wcc_s: totals.wcc_known.then_some(totals.wcc_seconds),
+            jct_s: summary.jct.sum,
+            wait_s: summary.wait.sum,
+        },
+        jct_s: TimesOut::of(&summary.jct),
+        wait_s: TimesOut::of(&summary.wait),
+        by_size: classes
+            .map(|(&(gpus, _), class)| ClassOut {
+                gpus,
+                jobs: class.jct.n,
+                jct_s: TimesOut::of(&class.jct),
+                wait_s: TimesOut::of(&class.wait),
+            })
+            .collect(),
+        migrations: MigrationsOut {
+            events: outcome.pauses.events,
+            instances: outcome.pauses.instances,
+            gpus: outcome.pauses.gpus,
+            pauses: outcome.pauses.pauses,
+            pauses_max: summary.pauses_max,
+            gpu_seconds_lost: outcome.pauses.gpu_seconds_lost,
+        },
+    };
+    append_line(out, &document)
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    policy: String,
+    compact: Option<&'a str>,
+    migration_budget: Option<u32>,
+    seed: Option<u64>,
+    discipline: &'a str,
+    move_cost_s: u64,
+    trace: &'a str,
+    window_s: Option<[u64; 2]>,
+    eta: Option<f64>,
+    nodes: u64,
+    gpus: u64,
+    jobs: u64,
+    finished: u64,
+    rejected: u64,
+    waiting: u64,
+    running: u64,
+    events: u64,
+    first_submit_s: u64,
+    end_s: u64,
+    makespan_s: u64,
+    afr: Option<f64>,
+    agu: Option<f64>,
+    ajct_s: Option<f64>,
+    utilisation: Option<f64>,
+    wcc_coverage: Option<f64>,
+    blocked_by_fragmentation: Option<f64>,
+    n_sif_max: u64,
+    n_sif_mean: Option<f64>,
+    empty_nodes_mean: Option<f64>,
+    queue_mean: Option<f64>,
+    queue_max: u64,
+    sums: Sums,
+    jct_s: TimesOut,
+    wait_s: TimesOut,
+    by_size: Vec<ClassOut<'a>>,
+    migrations: MigrationsOut,
+}
+
+#[derive(Serialize)]
+struct Sums {
+    peak_s: u64,
+    peak_n_sif_node_s: u128,
+    peak_busy_gpu_s: u128,
+    peak_fragmented_s: u64,
+    n_sif_node_s: u128,
+    busy_gpu_s: u128,
+    empty_node_s: u128,
+    wcc_s: Option<u64>,
+    jct_s: u128,
+    wait_s: u128,
+}
+
+#[derive(Serialize)]
+struct TimesOut {
+    mean: Option<f64>,
+    p50: u64,
+    p90: u64,
+    p99: u64,
+    max: u64,
+}
+
+impl TimesOut {
+    fn of(quantiles: &Quantiles) -> Self {
+        let &Quantiles { p50, p90, p99, max, .. } = quantiles;
+        Self { mean: quantiles.mean(), p50, p90, p99, max }
+    }
+}
+
+#[derive(Serialize)]
+struct ClassOut<'a> {
+    gpus: &'a str,
+    jobs: u64,
+    jct_s: TimesOut,
+    wait_s: TimesOut,
+}
+
+#[derive(Serialize)]
+struct MigrationsOut {
+    events: u64,
+    instances: u64,
+    gpus: u64,
+    pauses: u64,
+    pauses_max: u32,
+    gpu_seconds_lost: u128,
+}
+
+/// The header of a series.
+pub const SERIES_HEADER: &str = "policy,from_s,to_s,running,waiting,busy_gpus,n_sif,empty_nodes,wcc,fragmented\n";
+
+/// Appends a row of a series: how things stood in one interval. `wcc` and `fragmented` are 1 or 0, `wcc` is empty where
+/// it has no meaning.
+pub fn append_series_row(out: &mut Vec<u8>, policy: &str, interval: &Interval) {
+    let &Interval { from, to, running, waiting, busy_gpus, n_sif, empty_nodes, wcc, fragmented } = interval;
+    let wcc = wcc.map_or("", |holds| if holds { "1" } else { "0" });
+    let fragmented = u8::from(fragmented);
+    let row =
+        format!("{policy},{from},{to},{running},{waiting},{busy_gpus},{n_sif},{empty_nodes},{wcc},{fragmented}\n");
+    out.extend_from_slice(row.as_bytes());
+}

@@ -1,0 +1,38 @@
+//! Time: a trace played against a cluster under a scheduler, event by event.
+//!
+//! The semantics are those of COMPASS-ABS (arXiv 2606.09200, §5), made exact where the source is silent:
+//!
+//! - A job holds its GPUs in `[start, finish)`. At one instant all departures come first, by job; then all arrivals, in
+//!   the order of the trace; then one scheduling pass ([`Discipline`]). A job of no duration departs in a further round of
+//!   the instant in which it starts.
+//! - All departures of one round are one event, and so is the start of one job: the operators run, then one compaction.
+//! - A running job that an event migrates pauses: its finish moves by the cost of a migration, once an event, however
+//!   many of its instances moved. A job that ends at this instant or that this event starts is not charged.
+//! - Every measure is a sum of integers over the intervals between instants ([`Totals`]); states of no length count for
+//!   nothing.
+//!
+//! What is placed where is decided by [`CommitLoop`](crate::decide::CommitLoop), as everywhere. Nothing here depends on
+//! threads, hash order or floating point; a run is a pure function of its [`Scenario`], [`Scheduler`] and [`SimOptions`].
+
+mod backfill;
+mod discipline;
+mod engine;
+mod measures;
+mod outcome;
+mod quantiles;
+mod running;
+mod scenario;
+mod scheduler;
+mod site;
+mod sizing;
+
+pub use discipline::Discipline;
+pub use engine::{SimOptions, simulate};
+pub use measures::{Interval, Totals};
+pub use outcome::{JobOutcome, Outcome};
+pub use quantiles::{Quantiles, SIZE_CLASSES, SizeClass, Summary};
+pub use running::Pauses;
+pub use scenario::Scenario;
+pub use scheduler::{Scheduler, SchedulerError};
+pub use site::OracleError;
+pub use sizing::{Share, ShareError, Until, concurrent_demand, nodes_for};

@@ -1,0 +1,65 @@
+//! What came out of a simulation.
+
+use super::measures::Totals;
+use super::running::{NEVER, Pauses, Times};
+use super::scenario::Scenario;
+use super::scheduler::Scheduler;
+
+/// What became of one job of the trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JobOutcome {
+    start: u64,
+    finish: u64,
+    /// Events that moved it.
+    pub pauses: u32,
+}
+
+impl JobOutcome {
+    /// When it started; `None` if it never did.
+    pub fn start(&self) -> Option<u64> {
+        (self.start != NEVER).then_some(self.start)
+    }
+
+    /// When it finished; `None` if it never did, since it never started or stays forever.
+    pub fn finish(&self) -> Option<u64> {
+        (self.finish != NEVER).then_some(self.finish)
+    }
+}
+
+/// A simulated run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Who scheduled.
+    pub scheduler: Scheduler,
+    /// The jobs, in the order of the trace. One that never started was rejected or still waits when nothing happens any
+    /// more.
+    pub jobs: Vec<JobOutcome>,
+    /// The first submission; 0 of an empty trace.
+    pub first_submit: u64,
+    /// The last finish of a job of the trace, or the last instant at which anything happened.
+    pub end: u64,
+    /// Sums over time.
+    pub totals: Totals,
+    /// Migrations.
+    pub pauses: Pauses,
+    /// Arrivals, starts and departures.
+    pub events: u64,
+}
+
+impl Outcome {
+    pub(super) fn new(
+        scheduler: Scheduler,
+        scenario: &Scenario,
+        (first_submit, end): (u64, u64),
+        totals: Totals,
+        (times, pauses): (Vec<Times>, Pauses),
+        events: u64,
+    ) -> Self {
+        let outcome = |position| {
+            let Times { start, finish, pauses } = times[scenario.job_id(position).index()];
+            JobOutcome { start, finish, pauses }
+        };
+        let jobs = (0..scenario.jobs().len()).map(outcome).collect();
+        Self { scheduler, jobs, first_submit, end, totals, pauses, events }
+    }
+}

@@ -1,0 +1,150 @@
+//! What runs, and until when.
+
+use std::collections::BTreeSet;
+
+use crate::anchor::Migration;
+use crate::cluster::JobId;
+
+use super::scenario::Scenario;
+
+/// A time that never comes.
+pub(super) const NEVER: u64 = u64::MAX;
+
+/// Migrations and what they cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pauses {
+    /// Events that moved an instance to another node.
+    pub events: u64,
+    /// Instances that events moved to another node (net).
+    pub instances: u64,
+    /// GPUs of those instances.
+    pub gpus: u64,
+    /// Pauses of running jobs: one a job and event, however many of its instances moved.
+    pub pauses: u64,
+    /// Time that paused jobs held their GPUs for nothing, summed over GPUs.
+    pub gpu_seconds_lost: u128,
+}
+
+/// The times of one job.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Times {
+    pub(super) start: u64,
+    /// As far as is known by now; `NEVER` for a job that has not started.
+    pub(super) finish: u64,
+    pub(super) pauses: u32,
+}
+
+/// The running jobs by their finish, and the times of all jobs.
+#[derive(Debug)]
+pub(super) struct Running<'a> {
+    scenario: &'a Scenario,
+    move_cost_s: u64,
+    /// The running jobs that finish at all, soonest first, at one instant by job. A set, because migrations move
+    /// finishes and backfill reads it in order.
+    departures: BTreeSet<(u64, JobId)>,
+    times: Vec<Times>,
+    n: u64,
+    busy_gpus: u64,
+    pauses: Pauses,
+}
+
+impl<'a> Running<'a> {
+    /// What the cluster of the scenario runs at `start`.
+    pub(super) fn new(scenario: &'a Scenario, move_cost_s: u64, start: u64) -> Self {
+        let cluster = scenario.cluster();
+        let waiting = Times { start: NEVER, finish: NEVER, pauses: 0 };
+        let mut running = Self {
+            scenario,
+            move_cost_s,
+            departures: BTreeSet::new(),
+            times: vec![waiting; cluster.jobs().len()],
+            n: 0,
+            busy_gpus: 0,
+            pauses: Pauses::default(),
+        };
+        for job in cluster.job_ids().filter(|&job| cluster.job(job).runs()) {
+            let remaining = cluster.job_times(job).remaining_s.unwrap_or(NEVER);
+            running.enter(job, start, start.saturating_add(remaining));
+        }
+        running
+    }
+
+    /// A job starts now.
+    pub(super) fn enter(&mut self, job: JobId, now: u64, finish: u64) {
+        self.times[job.index()] = Times { start: now, finish, pauses: 0 };
+        if finish != NEVER {
+            self.departures.insert((finish, job));
+        }
+        self.n += 1;
+        self.busy_gpus += self.scenario.gpus(job);
+    }
+
+    /// The instant of the next departure.
+    pub(super) fn next_departure(&self) -> Option<u64> {
+        self.departures.first().map(|&(finish, _)| finish)
+    }
+
+    /// Takes all jobs that finish now, by job.
+    pub(super) fn leave(&mut self, now: u64, jobs: &mut Vec<JobId>) {
+        jobs.clear();
+        while let Some(&(finish, job)) = self.departures.first()
+            && finish <= now
+        {
+            self.departures.pop_first();
+            self.n -= 1;
+            self.busy_gpus -= self.scenario.gpus(job);
+            jobs.push(job);
+        }
+    }
+
+    /// An event moved these instances, sorted by job: each of their jobs pauses once. A job that finishes now does not; the
+    /// job that the event starts is never among them.
+    pub(super) fn pause(&mut self, moved: &[Migration], now: u64) {
+        if moved.is_empty() {
+            return;
+        }
+        self.pauses.events += 1;
+        self.pauses.instances += moved.len() as u64;
+        self.pauses.gpus += moved.iter().map(|one| u64::from(one.gpus.count_ones())).sum::<u64>();
+        for of_one_job in moved.chunk_by(|one, other| one.job == other.job) {
+            let job = of_one_job[0].job;
+            let times = &mut self.times[job.index()];
+            if times.finish == now {
+                continue;
+            }
+            let cost = match self.scenario.position(job) {
+                Some(_) => self.move_cost_s,
+                None => self.scenario.cluster().job_times(job).move_cost_s.unwrap_or(self.move_cost_s),
+            };
+            times.pauses += 1;
+            self.pauses.pauses += 1;
+            self.pauses.gpu_seconds_lost += u128::from(cost) * u128::from(self.scenario.gpus(job));
+            if cost > 0 && times.finish != NEVER {
+                self.departures.remove(&(times.finish, job));
+                // The last instant is kept free: it means never.
+                times.finish = times.finish.saturating_add(cost).min(NEVER - 1);
+                self.departures.insert((times.finish, job));
+            }
+        }
+    }
+
+    /// Running jobs that finish at all, soonest first, with their GPUs.
+    pub(super) fn by_finish(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.departures.iter().map(|&(finish, job)| (finish, self.scenario.gpus(job)))
+    }
+
+    /// The number of running jobs.
+    pub(super) fn len(&self) -> u64 {
+        self.n
+    }
+
+    /// GPUs that running jobs hold.
+    pub(super) fn busy_gpus(&self) -> u64 {
+        self.busy_gpus
+    }
+
+    /// The times of all jobs of the cluster, and what migrations cost.
+    pub(super) fn into_parts(self) -> (Vec<Times>, Pauses) {
+        (self.times, self.pauses)
+    }
+}

@@ -1,0 +1,115 @@
+//! What is simulated: a cluster, and the jobs that come to it.
+
+use std::collections::BTreeMap;
+
+use crate::cluster::{BuildError, Cluster, ClusterBuilder, JobId, NodeSpec, PoolId, Request, RequestId, UNLIMITED};
+use crate::workload::TraceJob;
+
+/// A cluster and a trace, whose jobs are registered in it. Whatever runs on the cluster at first is not part of the
+/// trace: it leaves after its `remaining_s`, counted from the first submission, or never.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    cluster: Cluster,
+    jobs: Vec<TraceJob>,
+    /// The number of `jobs[0]` in the cluster; the others follow.
+    first: u32,
+    /// Jobs that not even the empty cluster could take, by position.
+    rejected: Vec<bool>,
+}
+
+impl Scenario {
+    /// Registers the jobs, which are sorted by submission, ties staying in order. A job that would not fit on the empty
+    /// cluster (its GPUs, models, CPU and memory) is rejected: under strict FIFO everything would wait behind it forever.
+    /// Jobs that ask for a share of a GPU must not be among them, as in [`TraceJob::register`].
+    ///
+    /// # Errors
+    /// If a job's name is taken, or a number is out of range.
+    pub fn new(mut cluster: Cluster, mut jobs: Vec<TraceJob>) -> Result<Self, BuildError> {
+        jobs.sort_by_key(|job| job.submit_s);
+        let first = cluster.jobs().len() as u32;
+        let kinds = Kinds::of(&cluster);
+        let mut most: BTreeMap<RequestId, u64> = BTreeMap::new();
+        let mut rejected = Vec::with_capacity(jobs.len());
+        for job in &jobs {
+            let id = job.register(&mut cluster)?;
+            let request = cluster.job(id).request();
+            let most = most.entry(request).or_insert_with(|| kinds.room(&cluster, cluster.request(request)));
+            rejected.push(*most < u64::from(job.instances));
+        }
+        Ok(Self { cluster, jobs, first, rejected })
+    }
+
+    /// The jobs on a new cluster of nodes `n0`, `n1`, … of one kind, which limit neither CPU nor memory and are of whatever
+    /// model a job asks for: the jobs lose their models.
+    ///
+    /// # Errors
+    /// As [`Scenario::new`], or if the cluster cannot be built.
+    pub fn homogeneous(nodes: u64, gpus_per_node: u8, mut jobs: Vec<TraceJob>) -> Result<Self, BuildError> {
+        let mut builder = ClusterBuilder::new();
+        for i in 0..nodes {
+            builder.add_node(&NodeSpec { name: &format!("n{i}"), gpus: gpus_per_node, ..NodeSpec::default() })?;
+        }
+        jobs.iter_mut().for_each(|job| job.models.clear());
+        Self::new(builder.finish()?, jobs)
+    }
+
+    /// The cluster before the first submission.
+    pub fn cluster(&self) -> &Cluster {
+        &self.cluster
+    }
+
+    /// The jobs, by submission.
+    pub fn jobs(&self) -> &[TraceJob] {
+        &self.jobs
+    }
+
+    /// Whether the job at a position is left out because not even the empty cluster could take it.
+    pub fn is_rejected(&self, position: usize) -> bool {
+        self.rejected[position]
+    }
+
+    /// The number of jobs that are left out.
+    pub fn n_rejected(&self) -> u64 {
+        self.rejected.iter().filter(|&&rejected| rejected).count() as u64
+    }
+
+    /// The number in the cluster of the job at a position.
+    pub fn job_id(&self, position: usize) -> JobId {
+        JobId(self.first + position as u32)
+    }
+
+    /// The position in the trace of a job of the cluster; `None` for one that ran there at first.
+    pub fn position(&self, job: JobId) -> Option<usize> {
+        job.0.checked_sub(self.first).map(|position| position as usize)
+    }
+
+    /// All GPUs of a job.
+    pub(super) fn gpus(&self, job: JobId) -> u64 {
+        u64::from(self.cluster.request_of(job).gpus) * u64::from(self.cluster.job(job).instances())
+    }
+}
+
+/// The schedulable nodes by what they have when they are empty: pool, milli-cores and MiB; and how many of each.
+struct Kinds(BTreeMap<(PoolId, u32, u32), u64>);
+
+impl Kinds {
+    fn of(cluster: &Cluster) -> Self {
+        let mut kinds = BTreeMap::new();
+        for node in cluster.nodes().iter().filter(|node| node.schedulable()) {
+            *kinds.entry((node.pool(), node.cpu_milli(), node.memory_mib())).or_default() += 1;
+        }
+        Self(kinds)
+    }
+
+    /// How many instances of a request they hold.
+    fn room(&self, cluster: &Cluster, request: &Request) -> u64 {
+        let by =
+            |all: u32, each: u32| if all == UNLIMITED { u32::MAX } else { all.checked_div(each).unwrap_or(u32::MAX) };
+        let on_a_node = |&(pool, cpu, memory): &(PoolId, u32, u32)| {
+            let gpus = cluster.pool(pool).capacity.checked_div(request.gpus).map_or(u32::MAX, u32::from);
+            gpus.min(by(cpu, request.cpu_milli)).min(by(memory, request.memory_mib))
+        };
+        let admit = self.0.iter().filter(|((pool, ..), _)| cluster.pool_admits(*pool, request));
+        admit.map(|(kind, &n)| n.saturating_mul(u64::from(on_a_node(kind)))).fold(0, u64::saturating_add)
+    }
+}

@@ -1,0 +1,134 @@
+//! Where jobs run in a simulation: a real cluster under the commit loop, or the oracle's multiset.
+
+use crate::anchor::{Migration, PoolState};
+use crate::cluster::JobId;
+use crate::decide::{CommitLoop, Status};
+use crate::fragmentation::{PhiStar, wcc};
+use crate::workload::{Demand, QueueEntry};
+
+use super::scenario::Scenario;
+
+/// What there is to see between two instants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct View {
+    /// Avoidable partial nodes.
+    pub(super) n_sif: u64,
+    /// Schedulable nodes that hold nothing.
+    pub(super) empty_nodes: u64,
+    /// Whether the Workload Composition Condition holds in all pools; `None` where it has no meaning.
+    pub(super) wcc: Option<bool>,
+}
+
+/// A place that jobs start on and leave.
+pub(super) trait Site {
+    /// Starts a job, if it can; `index` is its place in the trace. Returns what moved for it.
+    fn start(&mut self, job: JobId, index: usize) -> Option<&[Migration]>;
+    /// Ends running jobs, as one event. Returns what moved then.
+    fn end(&mut self, jobs: &[JobId]) -> &[Migration];
+    /// Free GPUs that a job could have.
+    fn free_gpus(&self) -> u64;
+    /// What there is to see now.
+    fn view(&mut self) -> View;
+}
+
+impl Site for CommitLoop<'_> {
+    fn start(&mut self, job: JobId, index: usize) -> Option<&[Migration]> {
+        let decision = self.decide(QueueEntry::Submit(job), index);
+        (decision.status == Status::Placed).then_some(&decision.migrations[..])
+    }
+
+    fn end(&mut self, jobs: &[JobId]) -> &[Migration] {
+        &self.remove_together(jobs).migrations
+    }
+
+    fn free_gpus(&self) -> u64 {
+        self.state().free_gpus()
+    }
+
+    fn view(&mut self) -> View {
+        let pools = self.state().pools();
+        let holds = |pool: &PoolState| pool.fragmentation().wcc().map(|wcc| wcc.holds);
+        View {
+            n_sif: u64::try_from(self.n_sif()).unwrap_or(0),
+            empty_nodes: pools.iter().map(|pool| u64::from(pool.empty().len())).sum(),
+            wcc: pools.iter().try_fold(true, |all, pool| Some(all & holds(pool)?)),
+        }
+    }
+}
+
+/// Why the oracle cannot run somewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OracleError {
+    /// It packs bins of one size.
+    #[error("sif-opt packs nodes of one kind: found {0} pools, expected one")]
+    Pools(usize),
+    /// It packs all of them.
+    #[error("sif-opt uses every node: found {0} that cannot be scheduled, expected none")]
+    Cordoned(u64),
+}
+
+/// SIFOpt: a multiset of running instances that could be packed.
+#[derive(Debug)]
+pub(super) struct Oracle<'a> {
+    scenario: &'a Scenario,
+    demand: Demand,
+    solver: PhiStar,
+    capacity: u8,
+    nodes: u64,
+}
+
+impl<'a> Oracle<'a> {
+    pub(super) fn new(scenario: &'a Scenario) -> Result<Self, OracleError> {
+        let cluster = scenario.cluster();
+        let [pool] = cluster.pools() else { return Err(OracleError::Pools(cluster.pools().len())) };
+        let cordoned = cluster.nodes().iter().filter(|node| !node.schedulable()).count() as u64;
+        if cordoned > 0 {
+            return Err(OracleError::Cordoned(cordoned));
+        }
+        let running = cluster.job_ids().filter(|&job| cluster.job(job).runs());
+        let demand =
+            running.map(|job| (cluster.request_of(job).gpus, u64::from(cluster.job(job).instances()))).collect();
+        let (capacity, nodes) = (pool.capacity, cluster.nodes().len() as u64);
+        Ok(Self { scenario, demand, solver: PhiStar::new(capacity), capacity, nodes })
+    }
+
+    fn instances(&self, job: JobId) -> (u8, u64) {
+        let cluster = self.scenario.cluster();
+        (cluster.request_of(job).gpus, u64::from(cluster.job(job).instances()))
+    }
+}
+
+impl Site for Oracle<'_> {
+    fn start(&mut self, job: JobId, _: usize) -> Option<&[Migration]> {
+        let (gpus, n) = self.instances(job);
+        if u64::from(gpus).saturating_mul(n) > self.free_gpus() {
+            return None;
+        }
+        self.demand.add(gpus, n);
+        if self.solver.fewest_nodes(&self.demand) > self.nodes {
+            self.demand.remove(gpus, n);
+            return None;
+        }
+        Some(&[])
+    }
+
+    fn end(&mut self, jobs: &[JobId]) -> &[Migration] {
+        for &job in jobs {
+            let (gpus, n) = self.instances(job);
+            self.demand.remove(gpus, n);
+        }
+        &[]
+    }
+
+    fn free_gpus(&self) -> u64 {
+        (self.nodes * u64::from(self.capacity)).saturating_sub(self.demand.gpus())
+    }
+
+    fn view(&mut self) -> View {
+        View {
+            n_sif: 0,
+            empty_nodes: self.nodes.saturating_sub(self.solver.fewest_nodes(&self.demand)),
+            wcc: wcc(self.capacity, &self.demand).map(|wcc| wcc.holds),
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! `simulate` on the command line.
+
+use expect_test::expect_file;
+
+use super::super::traces::samples::{HELIOS, KALOS, PHILLY, PHILLY_LOG, PODS, SACCT, SPOT, SWF};
+use super::{golden, is_golden, pipe, run, text};
+
+const SMALL: &str = "simulate --trace trace.jsonl --nodes 3 --policy compass,compass:when-blocked,best-fit,sif-opt";
+
+#[test]
+fn a_small_comparison_prints_what_it_printed() {
+    is_golden(SMALL, expect_file!["../../golden/simulate.jsonl"]);
+    is_golden(&format!("{SMALL} --format table"), expect_file!["../../golden/simulate.txt"]);
+    is_golden("generate trace --jobs 4 --gpus 64", expect_file!["../../golden/generate-trace.jsonl"]);
+}
+
+#[test]
+fn threads_and_the_way_in_change_nothing() {
+    let one = run("simulate --trace synthetic:400:3 --nodes 12 --policy random,compass,worst-fit --seed 9 --threads 1");
+    let two = run("simulate --trace synthetic:400:3 --nodes 12 --policy random,compass,worst-fit --seed 9 --threads 3");
+    assert_eq!(one.status.code(), Some(0), "{}", text(&one.stderr));
+    assert_eq!(text(&one.stdout), text(&two.stdout));
+    let trace = run("generate trace --jobs 400 --gpus 96 --seed 3");
+    let piped = pipe("simulate --trace - --nodes 12 --policy random,compass,worst-fit --seed 9", &trace.stdout);
+    let renamed = text(&piped.stdout).replace(r#""trace":"-""#, r#""trace":"synthetic:400:3""#);
+    assert_eq!(text(&one.stdout), renamed);
+}
+
+#[test]
+fn the_series_adds_up_to_the_sums() {
+    let folder = tempfile::tempdir().unwrap();
+    let series = folder.path().join("series.csv");
+    let output = run(&format!("{SMALL} --discipline easy --series {}", series.display()));
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let rows = std::fs::read_to_string(&series).unwrap();
+    for line in text(&output.stdout).lines() {
+        let result: serde_json::Value = serde_json::from_str(line).unwrap();
+        let mut name = result["policy"].as_str().unwrap().to_owned();
+        if result["compact"] == "when-blocked" {
+            name += ":when-blocked";
+        }
+        let (mut busy, mut peak) = (0, 0);
+        for row in rows.lines().filter(|row| row.starts_with(&format!("{name},"))) {
+            let cells: Vec<u64> = row.split(',').skip(1).map(|cell| cell.parse().unwrap()).collect();
+            busy += (cells[1] - cells[0]) * cells[4];
+            peak += if cells[3] > 0 { cells[1] - cells[0] } else { 0 };
+        }
+        assert_eq!(result["sums"]["busy_gpu_s"], busy, "{name}");
+        assert_eq!(result["sums"]["peak_s"], peak, "{name}");
+    }
+}
+
+#[test]
+fn windows_take_what_was_submitted_in_them() {
+    let jobs = |options: &str| {
+        let output = run(&format!("simulate --trace trace.jsonl --policy best-fit {options}"));
+        let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let numbers = ["jobs", "rejected", "nodes"].map(|field| result[field].as_u64().unwrap());
+        (numbers[0], numbers[1], numbers[2])
+    };
+    assert_eq!(jobs("--nodes 3 --window 5..12"), (2, 0, 3));
+    assert_eq!(jobs("--nodes 3 --window 12..13"), (2, 1, 3));
+    assert_eq!(jobs("--nodes 3 --day 0"), (6, 1, 3));
+    assert_eq!(jobs("--nodes 3 --day 1"), (0, 0, 3));
+    // The largest job of the window needs nine nodes.
+    assert_eq!(jobs("--eta 0.5"), (6, 0, 9));
+    // 22 GPUs in [10, 45) of [5, 60).
+    assert_eq!(jobs("--eta 1 --window 5..12"), (2, 0, 3));
+    assert_eq!(jobs("--cluster cluster.json --window 60..61").0, 1);
+}
+
+#[test]
+fn what_is_wrong_is_told_and_nothing_is_written() {
+    for (words, expected) in [
+        ("simulate --trace trace.jsonl --policy fgd", "there is no policy \"fgd\""),
+        ("simulate --trace trace.jsonl --policy best-fit:never", "found a trigger for \"best-fit\""),
+        ("simulate --trace trace.jsonl --eta 1.5", "1.5"),
+        ("simulate --trace trace.jsonl --eta 0.9 --nodes 3", "cannot be used with"),
+        ("simulate --trace trace.jsonl --window 9..9", "FROM below TO"),
+        ("simulate --trace trace.jsonl --window 1..9 --day 1", "cannot be used with"),
+        ("simulate --trace trace.jsonl --series -", "--series"),
+        ("simulate --trace queue.jsonl", "queue.jsonl"),
+        ("simulate --trace alibaba-2026:none.csv", "no such file"),
+        ("simulate --trace swf:none.swf", "--gpus-per-proc"),
+        ("simulate --trace slurm:x", "comes later"),
+        ("simulate --trace trace.jsonl --cluster cluster.json --policy sif-opt", "sif-opt"),
+    ] {
+        let output = run(words);
+        assert_eq!(output.status.code(), Some(2), "{words}");
+        assert!(text(&output.stderr).contains(expected), "{words}: {}", text(&output.stderr));
+        assert!(output.stdout.is_empty(), "{words}");
+    }
+}
+
+#[test]
+fn traces_of_others_are_played() {
+    let folder = tempfile::tempdir().unwrap();
+    for (prefix, sample, jobs) in [
+        ("philly", PHILLY, 2),
+        ("philly", PHILLY_LOG, 2),
+        ("openb", PODS, 4),
+        ("alibaba-2026", SPOT, 3),
+        ("helios", HELIOS, 5),
+        ("acme", KALOS, 2),
+        ("swf", SWF, 2),
+        ("sacct", SACCT, 5),
+    ] {
+        let file = folder.path().join(prefix);
+        std::fs::write(&file, sample).unwrap();
+        let words =
+            format!("simulate --trace {prefix}:{} --gpus-per-proc 1/8 --policy compass,sif-opt", file.display());
+        let output = run(&words);
+        assert_eq!(output.status.code(), Some(0), "{prefix}: {}", text(&output.stderr));
+        for line in text(&output.stdout).lines() {
+            let result: serde_json::Value = serde_json::from_str(line).unwrap();
+            let numbers =
+                ["jobs", "finished", "rejected", "waiting", "running"].map(|name| result[name].as_u64().unwrap());
+            assert_eq!(numbers, [jobs, jobs, 0, 0, 0], "{prefix}: {line}");
+        }
+    }
+}
+
+#[test]
+fn a_trace_that_asks_for_too_much_is_no_cluster() {
+    let job = br#"{"job":"a","submit_s":0,"duration_s":1,"gpus_per_instance":8,"instances":4000000000}"#;
+    let output = pipe("simulate --trace -", job);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("4000000000 nodes"), "{}", text(&output.stderr));
+    let output = pipe("simulate --trace - --nodes 2", job);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains(r#""rejected":1"#));
+}
+
+/// The whole Philly trace, against what an independent simulator measured on it (AFR, AGU, AJCT). Policies that leave
+/// choices open differ in the last digits; the others may not.
+#[test]
+fn the_philly_trace_gives_the_published_figures() {
+    let path = golden("../../../shared/data/philly-2017/jobs.csv.gz");
+    if !path.is_file() {
+        println!("skipped: {} is not there", path.display());
+        return;
+    }
+    let policies = "compass,compass-paper,compass:when-blocked,best-fit,worst-fit,sif-opt";
+    let output = run(&format!("simulate --trace philly:{} --eta 0.90 --policy {policies}", path.display()));
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    // Expected AFR, AJCT, and by how much each may be off.
+    let expected = [
+        (0.0033, 17_635.0, 0.0001, 1.0),
+        (0.0064, 17_661.0, 0.0005, 40.0),
+        (0.0135, 17_630.0, 0.0010, 1.0),
+        (0.1715, 24_020.0, 0.00005, 0.5),
+        (0.3990, 164_799.0, 0.00005, 0.5),
+        (0.0, 17_320.0, 0.0, 0.5),
+    ];
+    let lines: Vec<&str> = text(&output.stdout).lines().collect();
+    assert_eq!(lines.len(), expected.len());
+    for (line, (afr, ajct, afr_off, ajct_off)) in lines.into_iter().zip(expected) {
+        let result: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert_eq!((&result["nodes"], &result["finished"]), (&89.into(), &82_240.into()));
+        assert!((result["afr"].as_f64().unwrap() - afr).abs() <= afr_off, "{line}");
+        assert!((result["ajct_s"].as_f64().unwrap() - ajct).abs() <= ajct_off, "{line}");
+        assert_eq!(result["wcc_coverage"], 1.0);
+    }
+}

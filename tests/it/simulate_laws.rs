@@ -1,0 +1,128 @@
+//! What holds for every trace, scheduler and discipline.
+
+use proptest::prelude::*;
+use slotwise::fragmentation::PhiStar;
+use slotwise::simulate::{Discipline, Interval, Outcome, Scenario, Scheduler, SimOptions, simulate};
+use slotwise::workload::{Demand, TraceJob};
+
+use crate::simulate::{all_schedulers, job, scenario, scheduler};
+
+fn jobs(sizes: &'static [u8], n: std::ops::Range<usize>) -> impl Strategy<Value = Vec<TraceJob>> {
+    let one = (0u64..120, 0u64..50, 1u32..4, prop::sample::select(sizes), 0u32..3).prop_map(
+        |(submit, duration, instances, gpus, priority)| TraceJob { priority, ..job(submit, duration, instances, gpus) },
+    );
+    prop::collection::vec(one, n)
+}
+
+const ANY: &[u8] = &[1, 1, 1, 2, 3, 4, 5, 6, 7, 8, 8];
+const FRIENDLY: &[u8] = &[1, 1, 1, 2, 2, 4, 4, 8];
+
+fn play(scenario: &Scenario, who: Scheduler, discipline: Discipline, move_cost_s: u64) -> (Outcome, Vec<Interval>) {
+    let mut intervals = Vec::new();
+    let options = SimOptions { discipline, move_cost_s, seed: 5 };
+    let outcome = simulate(scenario, who, &options, &mut |interval| intervals.push(*interval)).unwrap();
+    (outcome, intervals)
+}
+
+/// Everything that can be recounted from the times of the jobs alone.
+fn recount(scenario: &Scenario, outcome: &Outcome, intervals: &[Interval], move_cost_s: u64) {
+    let nodes = scenario.cluster().nodes().len() as u64;
+    let mut solver = PhiStar::new(8);
+    let mut work = 0;
+    for (position, (job, became)) in scenario.jobs().iter().zip(&outcome.jobs).enumerate() {
+        let (Some(start), Some(finish)) = (became.start(), became.finish()) else {
+            assert!(scenario.is_rejected(position), "job {position} never ran on a cluster that empties");
+            continue;
+        };
+        assert!(start >= job.submit_s);
+        assert_eq!(finish, start + job.duration_s + move_cost_s * u64::from(became.pauses), "job {position}");
+        work += u128::from(finish - start) * u128::from(job.gpus());
+    }
+    assert_eq!(outcome.totals.busy, work);
+    // Time runs on without a gap, from the first submission to the last finish.
+    let mut now = outcome.first_submit;
+    for interval in intervals {
+        assert!(interval.from == now && interval.to > now);
+        now = interval.to;
+        let runs = |at: &(&TraceJob, &slotwise::simulate::JobOutcome)| {
+            at.1.start().is_some_and(|start| start <= interval.from) && at.1.finish() > Some(interval.from)
+        };
+        let waits = |at: &(&TraceJob, &slotwise::simulate::JobOutcome)| {
+            at.0.submit_s <= interval.from && at.1.start().is_some_and(|start| start > interval.from)
+        };
+        let all = || scenario.jobs().iter().zip(&outcome.jobs);
+        let demand: Demand =
+            all().filter(runs).map(|(job, _)| (job.gpus_per_instance, u64::from(job.instances))).collect();
+        assert_eq!(interval.busy_gpus, demand.gpus());
+        assert_eq!(interval.running, all().filter(runs).count() as u64);
+        assert_eq!(interval.waiting, all().filter(waits).count() as u64);
+        // No device is promised twice: what runs can be packed into the nodes.
+        assert!(solver.fewest_nodes(&demand) <= nodes);
+    }
+    assert_eq!(now, outcome.end);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_books_are_right(
+        jobs in jobs(ANY, 0..60),
+        nodes in 1u64..6,
+        move_cost_s in 0u64..5,
+        discipline in prop::sample::select(&Discipline::ALL[..]),
+    ) {
+        let scenario = scenario(nodes, &jobs);
+        for who in all_schedulers() {
+            let (outcome, intervals) = play(&scenario, who, discipline, move_cost_s);
+            recount(&scenario, &outcome, &intervals, move_cost_s);
+            prop_assert_eq!(&play(&scenario, who, discipline, move_cost_s).0, &outcome);
+        }
+    }
+
+    #[test]
+    fn nobody_overtakes_in_a_strict_queue(jobs in jobs(ANY, 1..60), nodes in 1u64..6) {
+        let scenario = scenario(nodes, &jobs);
+        for who in all_schedulers() {
+            let (outcome, _) = play(&scenario, who, Discipline::Fifo, 3);
+            let starts: Vec<u64> = outcome.jobs.iter().filter_map(slotwise::simulate::JobOutcome::start).collect();
+            prop_assert!(starts.is_sorted(), "{}: {:?}", who, starts);
+        }
+    }
+
+    #[test]
+    fn compass_keeps_theorem_one(jobs in jobs(FRIENDLY, 1..80), nodes in 1u64..8, move_cost_s in 0u64..5) {
+        let scenario = scenario(nodes, &jobs);
+        let (outcome, intervals) = play(&scenario, scheduler("compass"), Discipline::Fifo, move_cost_s);
+        prop_assert!(intervals.iter().all(|interval| interval.wcc == Some(true)));
+        prop_assert!(outcome.totals.n_sif_max <= 2);
+        // AFR <= 2 / N.
+        prop_assert!(outcome.totals.peak_n_sif <= 2 * u128::from(outcome.totals.peak_seconds));
+    }
+
+    #[test]
+    fn the_oracle_starts_every_job_first(jobs in jobs(ANY, 1..60), nodes in 1u64..6, move_cost_s in 0u64..3) {
+        let scenario = scenario(nodes, &jobs);
+        let (oracle, _) = play(&scenario, Scheduler::SifOpt, Discipline::Fifo, move_cost_s);
+        for who in all_schedulers() {
+            let (outcome, _) = play(&scenario, who, Discipline::Fifo, move_cost_s);
+            for (position, (first, other)) in oracle.jobs.iter().zip(&outcome.jobs).enumerate() {
+                prop_assert!(first.start() <= other.start(), "job {} under {}", position, who);
+            }
+        }
+    }
+
+    #[test]
+    fn moves_for_free_move_no_finish(jobs in jobs(ANY, 1..60), nodes in 1u64..6) {
+        let scenario = scenario(nodes, &jobs);
+        for who in all_schedulers() {
+            let (outcome, _) = play(&scenario, who, Discipline::Fifo, 0);
+            for (job, became) in scenario.jobs().iter().zip(&outcome.jobs) {
+                if let (Some(start), Some(finish)) = (became.start(), became.finish()) {
+                    prop_assert_eq!(finish - start, job.duration_s);
+                }
+            }
+            prop_assert_eq!(outcome.pauses.gpu_seconds_lost, 0);
+        }
+    }
+}
