@@ -58,7 +58,10 @@ impl Window {
             read(&bytes[element.clone()]).map_err(|error| {
                 let (line, column) = (error.line() as u64, error.column() as u64);
                 self.fault.set(Some(match line {
-                    0 | 1 => (start.0, start.1 + column),
+                    // Not the element was wrong but that it stands here. The stream's reader would find out at the end
+                    // of the list, and look for that behind the element.
+                    0 => after(start, &bytes[element.start..behind_element(&bytes, element.end)]),
+                    1 => (start.0, start.1 + column),
                     _ => (start.0 + line - 1, column),
                 }));
                 super::error::json_text(&error)
@@ -146,14 +149,25 @@ fn after((line, column): Position, bytes: &[u8]) -> Position {
 /// A comma, an object, and then another comma or the end of the list, from `at` on: where the object is. Whether its
 /// inside is sound is for its reader to say.
 fn next_element(bytes: &[u8], at: usize) -> Option<Range<usize>> {
-    let blank = |at: usize| Some(at + bytes.get(at..)?.iter().position(|byte| !b" \t\r\n".contains(byte))?);
-    let comma = blank(at)?;
-    let start = if bytes[comma] == b',' { blank(comma + 1)? } else { return None };
+    let comma = next_token(bytes, at)?;
+    let start = if bytes[comma] == b',' { next_token(bytes, comma + 1)? } else { return None };
     if bytes[start] != b'{' {
         return None;
     }
     let end = end_of_object(bytes, start)?;
-    matches!(bytes[blank(end)?], b',' | b']').then_some(start..end)
+    matches!(bytes[next_token(bytes, end)?], b',' | b']').then_some(start..end)
+}
+
+/// Where the next byte is that is no blank.
+fn next_token(bytes: &[u8], at: usize) -> Option<usize> {
+    Some(at + bytes.get(at..)?.iter().position(|byte| !b" \t\r\n".contains(byte))?)
+}
+
+/// How far is read to see whether a list ends behind an element that ends at `end`: the bracket, or a comma and what is
+/// blank behind it.
+fn behind_element(bytes: &[u8], end: usize) -> usize {
+    let Some(token) = next_token(bytes, end) else { return bytes.len() };
+    if bytes[token] == b',' { next_token(bytes, token + 1).unwrap_or(bytes.len()) } else { token + 1 }
 }
 
 /// Where the brackets of the object at `start` are closed again.
