@@ -1,6 +1,6 @@
 //! What happens to files in the making when the user, or whoever runs the program, ends it.
 
-/// Makes a hang-up, an interrupt or a request to end (a closed terminal, Ctrl-C, `kill`) remove the files that are not
+/// Makes a hang-up, an interrupt or a request to end (a closed terminal, Ctrl-C, `kill`, a limit of time) remove the files that are not
 /// whole before it takes effect. The process then ends by the same signal, as if nobody had listened: a shell sees 130 or
 /// 143, and a script that runs the program ends too. To be called before an output file is made.
 #[cfg(unix)]
@@ -22,9 +22,15 @@ pub(super) fn remove_unfinished_files() {}
 
 #[cfg(unix)]
 fn listen(ready: std::sync::mpsc::Sender<()>) {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use signal_hook::consts::{SIGALRM, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU, SIGXFSZ};
     let ignored = ignored();
-    let wanted = [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|signal| ignored >> (signal - 1) & 1 == 0);
+    if ignored >> (SIGXFSZ - 1) & 1 == 0 {
+        // Once somebody listens, a file beyond the limit of its size is an error of the write like any other.
+        let _ = signal_hook::flag::register(SIGXFSZ, std::sync::Arc::default());
+    }
+    let wanted = [SIGALRM, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGXCPU]
+        .into_iter()
+        .filter(|signal| ignored >> (signal - 1) & 1 == 0);
     let Ok(mut signals) = signal_hook::iterator::Signals::new(wanted) else { return };
     let _ = ready.send(());
     for signal in &mut signals {

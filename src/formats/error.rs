@@ -56,6 +56,9 @@ impl FormatError {
             None => text,
         };
         let lines_before = lines_before.filter(|_| line > 0);
+        // Where the text ends or breaks within a key, the last step of the path is not known.
+        let place = place.strip_suffix('?').map_or(place, |known| known.strip_suffix('.').unwrap_or(known));
+        let place = if place == "." { "" } else { place };
         Self {
             line: lines_before.map(|before| before + line),
             column: lines_before.map(|_| column),
