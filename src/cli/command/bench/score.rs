@@ -19,8 +19,8 @@ const SMALL: [(usize, &str); 3] = [(1, "1 candidate"), (100, "100 candidates"), 
 const REPEATS: usize = 201;
 const TIME: Duration = Duration::from_millis(100);
 
-/// A read of all touches that tells the limit takes at least so long.
-const SHORTEST: Duration = Duration::from_millis(1);
+/// Reading fewer bytes than this says more of waking threads than of memory.
+const ENOUGH: usize = 8 << 20;
 
 /// Nodes wanted for a class.
 const WANTED: usize = 64;
@@ -32,8 +32,7 @@ pub(super) fn measure(size: &Size, cluster: &Cluster, backends: &mut [Measured])
         let batch = synthetic::batch(cluster, size.touches, each, asking, SEED)?;
         for measured in backends.iter_mut() {
             let speed = measured.backend.measure(&batch, size.passes)?;
-            // What takes less than this says more of the clock and of waking threads than of memory.
-            let told = size_of_val(batch.touches()) as f64 > speed.limit_bytes_per_s * SHORTEST.as_secs_f64();
+            let told = size_of_val(batch.touches()) >= ENOUGH;
             rows.push(BenchRow {
                 candidates_per_s: Some(speed.touches_per_s / touches_each(&batch)),
                 bytes_per_s: told.then_some(speed.bytes_per_s),
