@@ -58,6 +58,7 @@ impl Window {
             read(&bytes[element.clone()]).map_err(|error| {
                 let (line, column) = (error.line() as u64, error.column() as u64);
                 self.fault.set(Some(match line {
+                    // 0: the element as a whole is at fault.
                     0 | 1 => (start.0, start.1 + column),
                     _ => (start.0 + line - 1, column),
                 }));
