@@ -236,6 +236,20 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_fault_in_a_piece_is_where_it_is() {
+        let error_of =
+            |good: &str, bad: &str, head, window| read(TEXT.replace(good, bad).as_bytes(), head, window).unwrap_err();
+        for (good, bad, place) in [
+            ("\"gpus\": 16", "\"gpus\": 17", "f:4:71: nodes[3].gpus: "),
+            ("64000", "6.5", "f:4:19: nodes[1].cpu_milli: "),
+            ("\"migratable\": false", "\"migratable\": 0", "f:7:52: running[2].migratable: "),
+        ] {
+            let (pieces, whole) = (error_of(good, bad, 10, 1000), error_of(good, bad, usize::MAX >> 1, 0));
+            assert!(pieces.starts_with(place) && pieces == whole, "{pieces}\n{whole}");
+        }
+    }
+
     /// A name that is there twice is wrong not in itself but where it stands; so is a device that is held twice.
     #[test]
     fn what_contradicts_the_rest_is_found_at_the_same_place() {
@@ -251,9 +265,9 @@ mod tests {
         }
     }
 
-    /// A stream's reader may put an error a byte off; and of the blanks behind an element, as many as `TEXT` has at most,
-    /// those that are not in the buffer are not known.
-    const NEAR: usize = 4;
+    /// A stream's reader may put an error a byte off; and of the blanks behind an element, of which `TEXT` has three and an
+    /// edit may add one, those that are not in the buffer are not known.
+    const NEAR: usize = 8;
 
     /// Which byte of a text an error is about, and what it says besides.
     fn told(text: &[u8], error: &str) -> (usize, String) {

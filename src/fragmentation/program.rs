@@ -118,6 +118,7 @@ impl<'a> Program<'a> {
         let spare = i128::from(budget) * determinant - basis.value(row);
         let allowed = |at: usize| self.allowed(question, at);
         let group = i64::try_from(spare).ok().and_then(|spare| Group::new(table, &basis, spare, budget, allowed));
+        let paid = |at: usize| budget <= COUNTED && table.patterns[at].cost > 0;
         let mut branch = None;
         if let Some(group) = group {
             let Some(path) = group.path(row) else { return false };
@@ -132,13 +133,12 @@ impl<'a> Program<'a> {
                 return true;
             }
             // Bins that cost decide most where there are few; then what draws most on the pattern that runs short.
-            let paid = |at: usize| budget <= COUNTED && table.patterns[at].cost > 0;
             let draw = |at: usize| basis.solution(&table.patterns[at].counts)[short];
             let may_branch = |&at: &usize| paid(at) || !table.is_lone(at);
             branch = path.into_iter().filter(may_branch).max_by_key(|&at| (paid(at), draw(at)));
         }
-        let rare = branch.is_none_or(|at| self.search.table(self.table).patterns[at].cost == 0 || budget > COUNTED);
-        if let Some(size) = (0..row.len()).filter(|_| rare).find(|&size| (1..=RARE).contains(&row[size])) {
+        let rare = (0..row.len()).find(|&size| (1..=RARE).contains(&row[size]));
+        if let Some(size) = rare.filter(|_| !branch.is_some_and(paid)) {
             self.place_rare(size, &basis, question, open);
             return false;
         }
