@@ -3,11 +3,12 @@
 
 use std::io::Read;
 
-use crate::cluster::{ClusterBuilder, MAX_AMOUNT, MAX_GPUS, NodeSpec};
+use crate::cluster::{MAX_AMOUNT, MAX_GPUS, NodeSpec};
 use crate::workload::TraceJob;
 
-use super::error::{FormatError, Note};
+use super::error::FormatError;
 use super::gather::{Gather, LeftOut, Row, Run, SameId, Trace, Unread};
+use super::node_table::read_nodes;
 use super::snapshot::Snapshot;
 use super::source::Source;
 use super::split::{MOST, each};
@@ -29,33 +30,14 @@ pub fn read_alibaba_2026(path: &str) -> Result<Snapshot, FormatError> {
 /// # Errors
 /// As for [`read_alibaba_2026`].
 pub fn read_alibaba_2026_from(name: &str, reader: impl Read) -> Result<Snapshot, FormatError> {
-    let mut table = Table::new(name, reader)?;
+    let table = Table::new(name, reader)?;
     let [model, capacity] = [table.needed("gpu_model")?, table.needed("gpu_capacity_num")?];
     let [cpu, node_name] = [table.needed("cpu_num")?, table.needed("node_name")?];
-    let mut builder = ClusterBuilder::new();
-    let mut without_gpus = 0u64;
-    while table.next()? {
+    read_nodes(name, table, (node_name, model), |table| {
         let gpus = table.int(capacity, MAX_GPUS as u64)? as u8;
         let cpus = table.int(cpu, u64::from(MAX_AMOUNT / 1000))? as u32;
-        if gpus == 0 {
-            without_gpus += 1;
-            continue;
-        }
-        let model = Some(table.text(model)).filter(|model| !model.is_empty());
-        let name = table.text(node_name);
-        if name.is_empty() {
-            return Err(table.fault(node_name, "found no text, expected the node's name"));
-        }
-        let spec = NodeSpec { name, gpus, model, cpu_milli: Some(cpus * 1000), ..NodeSpec::default() };
-        builder.add_node(&spec).map_err(|error| table.fault(node_name, error))?;
-    }
-    let cluster = builder.finish().map_err(|error| FormatError::new(name, error))?;
-    let mut notes = Vec::new();
-    if without_gpus > 0 {
-        let text = format!("{without_gpus} nodes without GPUs are left out");
-        notes.push(Note { place: name.to_owned(), text });
-    }
-    Ok(Snapshot { cluster, as_of: None, notes })
+        Ok(NodeSpec { gpus, cpu_milli: Some(cpus * 1000), ..NodeSpec::default() })
+    })
 }
 
 /// Reads the job list, `job_name,organization,gpu_model,cpu_request,gpu_request,worker_num,submit_time,duration,job_type`.

@@ -13,6 +13,7 @@ mod job;
 mod job_table;
 mod json;
 mod lines;
+mod node_table;
 mod openb;
 mod origin;
 mod output;

@@ -2,11 +2,12 @@
 
 use std::io::Read;
 
-use crate::cluster::{ClusterBuilder, MAX_AMOUNT, MAX_GPUS, NodeSpec};
+use crate::cluster::{MAX_AMOUNT, MAX_GPUS, NodeSpec};
 use crate::workload::{Outcome, TraceJob};
 
-use super::error::{FormatError, Note};
+use super::error::FormatError;
 use super::gather::{Gather, LeftOut, Row, Run, SameId, Trace, Unread};
+use super::node_table::read_nodes;
 use super::snapshot::Snapshot;
 use super::source::Source;
 use super::split::each;
@@ -29,34 +30,15 @@ pub fn read_openb_nodes(path: &str) -> Result<Snapshot, FormatError> {
 /// # Errors
 /// As for [`read_openb_nodes`].
 pub fn read_openb_nodes_from(name: &str, reader: impl Read) -> Result<Snapshot, FormatError> {
-    let mut table = Table::new(name, reader)?;
+    let table = Table::new(name, reader)?;
     let [sn, cpu, memory] = [table.needed("sn")?, table.needed("cpu_milli")?, table.needed("memory_mib")?];
     let [gpu, model] = [table.needed("gpu")?, table.needed("model")?];
-    let mut builder = ClusterBuilder::new();
-    let mut without_gpus = 0u64;
-    while table.next()? {
+    read_nodes(name, table, (sn, model), |table| {
         let gpus = table.int(gpu, MAX_GPUS as u64)? as u8;
         let amount = |column| Ok::<_, FormatError>(table.int(column, u64::from(MAX_AMOUNT))? as u32);
         let (cpu_milli, memory_mib) = (Some(amount(cpu)?), Some(amount(memory)?));
-        if gpus == 0 {
-            without_gpus += 1;
-            continue;
-        }
-        let model = Some(table.text(model)).filter(|model| !model.is_empty());
-        let name = table.text(sn);
-        if name.is_empty() {
-            return Err(table.fault(sn, "found no text, expected the node's name"));
-        }
-        let spec = NodeSpec { name, gpus, model, cpu_milli, memory_mib, ..NodeSpec::default() };
-        builder.add_node(&spec).map_err(|error| table.fault(sn, error))?;
-    }
-    let cluster = builder.finish().map_err(|error| FormatError::new(name, error))?;
-    let mut notes = Vec::new();
-    if without_gpus > 0 {
-        let text = format!("{without_gpus} nodes without GPUs are left out");
-        notes.push(Note { place: name.to_owned(), text });
-    }
-    Ok(Snapshot { cluster, as_of: None, notes })
+        Ok(NodeSpec { gpus, cpu_milli, memory_mib, ..NodeSpec::default() })
+    })
 }
 
 /// Reads a list of pods, each a job of one instance: `name,cpu_milli,memory_mib,num_gpu,gpu_milli` and, but in the
