@@ -40,7 +40,8 @@ pub struct Snapshot {
 /// # Errors
 /// If it cannot be read, or is not a cluster that can be.
 pub fn read_cluster(path: &str) -> Result<Snapshot, FormatError> {
-    let mut source = Source::open(path)?.not_empty("a cluster snapshot in JSON")?;
+    let mut source =
+        Source::open(path)?.not_empty("a cluster snapshot in JSON")?.of_objects("a cluster snapshot in JSON")?;
     let name = source.name().to_owned();
     read_cluster_from(&name, source.reader())
 }

@@ -245,6 +245,32 @@ fn what_is_no_file_exits_2() {
     refused("half a gzip", &run(&format!("audit --cluster {}", path("short.gz"))), &["short.gz", "gzip"]);
 }
 
+/// Another program's table without its format in front is the likeliest slip there is.
+#[test]
+fn a_table_that_is_no_json_is_told_how_to_be_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = folder.path().join("nodes.csv").display().to_string();
+    std::fs::write(&table, "sn,gpu\nn0,8\n").unwrap();
+    for words in [
+        format!("audit --cluster {table}"),
+        format!("place --cluster cluster.json --queue {table}"),
+        format!("score --cluster cluster.json --queue queue.jsonl --candidates {table}"),
+        format!("simulate --trace {table}"),
+    ] {
+        refused(&words, &run(&words), &["nodes.csv:1: found a file that starts with 's'", "alibaba-2026:FILE"]);
+    }
+}
+
+#[test]
+fn options_without_an_effect_are_told() {
+    let place = "place --cluster cluster.json --queue queue.jsonl --policy best-fit";
+    assert!(!text(&run(place).stderr).contains("moves nothing"));
+    for option in ["--compact never", "--migration-budget 3"] {
+        let error = run(&format!("{place} {option}")).stderr;
+        assert!(text(&error).contains("warning: best-fit moves nothing"), "{}", text(&error));
+    }
+}
+
 #[test]
 fn an_empty_queue_is_no_error() {
     for (words, input) in

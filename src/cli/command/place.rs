@@ -6,7 +6,7 @@ use super::super::args::{Format, PlaceArgs};
 use super::super::input;
 use super::super::run::{Next, run as decide};
 use super::{Failure, Options, Output, Talk, open_backend};
-use crate::anchor::State;
+use crate::anchor::{State, Trigger};
 use crate::decide::{CommitLoop, PlaceOptions, Policy};
 use crate::formats::write_cluster;
 use crate::report::{PlaceSummary, Tally, Totals, decision_json};
@@ -34,6 +34,9 @@ pub(super) fn run(args: &PlaceArgs, options: &Options, talk: &Talk) -> Result<()
     let seed = (args.policy == Policy::Random).then_some(args.seed);
     if let Some(seed) = seed {
         talk.note(format_args!("seed {seed}"));
+    }
+    if !args.policy.compacts() && (args.compact != Trigger::default() || args.migration_budget.is_some()) {
+        talk.warn(format_args!("{} moves nothing: --compact and --migration-budget do nothing", args.policy));
     }
     // Both files are begun before the work, so that a bad path costs no time, and get their names after it.
     let after = args.snapshot_out.as_deref().map(|path| Output::open(Some(path))).transpose()?;
