@@ -3,9 +3,7 @@
 
 use proptest::prelude::*;
 use slotwise::anchor::{self, Rules, Shape, State, Trigger, Variant};
-use slotwise::cluster::{
-    Cluster, ClusterBuilder, JobId, JobSpec, JobTimes, NodeId, NodeSpec, Request, Seat, UNLIMITED, Within,
-};
+use slotwise::cluster::{Cluster, ClusterBuilder, JobId, JobSpec, NodeId, NodeSpec, Request, Seat, UNLIMITED, Within};
 
 #[derive(Clone, Debug)]
 struct NodePlan {
@@ -85,11 +83,10 @@ fn submit(state: &mut State, name: &str, plan: &JobPlan) -> JobId {
         name,
         gpus: plan.gpus,
         cpu_milli: plan.cpu,
-        memory_mib: 0,
         models: models.as_slice(),
         within: plan.within,
         pinned: plan.pinned,
-        times: JobTimes::default(),
+        ..JobSpec::default()
     };
     let job = cluster.register(&spec, plan.instances).unwrap();
     *state = State::new(cluster);
