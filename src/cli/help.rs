@@ -208,11 +208,19 @@ or one start) pauses every running job that it moves by --move-cost.
 
 AFR: mean share of avoidable partial nodes while jobs wait. AGU: mean share of
 busy GPUs then; BUSY: the same over the whole run. AJCT: mean time from
-submission to finish. FRAG: share of the time with a queue in which as many
-GPUs were free as its head asked for. EMPTY: mean number of empty nodes. WCC:
-share of time in which fillers sufficed for all slots. --format json has one
-object a run, with the exact sums, quantiles of waits and completion times by
-size (1, 2-4, 5-8, >8 GPUs), and what migrations cost.
+submission to finish. SAT: allocation at saturation, the largest share of GPUs
+busy while jobs waited. FRAG: share of the time with a queue in which as many
+GPUs were free as its head asked for; CAP: in which fewer were. EMPTY: mean
+number of empty nodes. WCC: share of time in which fillers sufficed for all
+slots. A JOB: mean number of migrations of a job. --format json has one object a
+run, with the exact sums, quantiles of waits and completion times by size (1,
+2-4, 5-8, >8 GPUs), and what migrations cost.
+
+--series has a row for each interval in which nothing happened; --minutes one
+for each minute and policy, with sums over its seconds: busy_gpu_s / seconds is
+the mean number of busy GPUs. --jobset has the jobs that finished: workload_name
+is the policy, allocated_resources the GPUs that a job held last, numbered from
+0 node by node.
 
 sif-opt starts a job whenever everything that runs and the job could be packed
 somehow, moves for free: a bound, not a policy.

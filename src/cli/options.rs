@@ -32,19 +32,16 @@ impl Options {
         if inputs(&command).iter().filter(|&&input| is_stdin(input)).count() > 1 {
             return Err(Failure::input("found - for more than one input, expected it for one at most"));
         }
-        let second = match &command {
-            Command::Place(args) => args.snapshot_out.as_deref().map(|path| ("--snapshot-out", path)),
-            Command::Simulate(args) => args.series.as_deref().map(|path| ("--series", path)),
-            _ => None,
-        };
-        if let Some((option, second)) = second {
-            if second == Path::new("-") {
+        let mut written: Vec<(&str, &Path)> = out.as_deref().map(|path| ("--out", path)).into_iter().collect();
+        for (option, path) in other_outputs(&command) {
+            if path == Path::new("-") {
                 return Err(Failure::input(format_args!("found - as {option}, expected the name of a file")));
             }
-            if let Some(out) = out.as_deref().filter(|out| same_file(out, second) && !is_device(out)) {
-                let path = out.display();
-                return Err(Failure::input(format_args!("found {path} as --out and {option}, expected two files")));
+            if let Some((first, _)) = written.iter().find(|(_, first)| same_file(first, path) && !is_device(path)) {
+                let path = path.display();
+                return Err(Failure::input(format_args!("found {path} as {first} and {option}, expected two files")));
             }
+            written.push((option, path));
         }
         Ok(Self { format, out, threads: usize::from(global.threads), command })
     }
@@ -58,6 +55,18 @@ fn inputs(command: &Command) -> Vec<&str> {
         Command::Simulate(args) => std::iter::once(&args.trace[..]).chain(args.cluster.as_deref()).collect(),
         _ => Vec::new(),
     }
+}
+
+/// The files that are written beside the results, with their options.
+fn other_outputs(command: &Command) -> Vec<(&'static str, &Path)> {
+    let outputs = match command {
+        Command::Place(args) => vec![("--snapshot-out", &args.snapshot_out)],
+        Command::Simulate(args) => {
+            vec![("--series", &args.series), ("--minutes", &args.minutes), ("--jobset", &args.jobset)]
+        }
+        _ => Vec::new(),
+    };
+    outputs.into_iter().filter_map(|(option, path)| Some((option, path.as_deref()?))).collect()
 }
 
 /// `-`, also behind the name of a format.

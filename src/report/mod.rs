@@ -24,6 +24,9 @@ pub use number::{grouped, percent, rate, seconds};
 pub use phi_star::PhiStarReport;
 pub use place::{PlaceSummary, Tally, Totals};
 pub use score::ScoreRows;
-pub use simulate::{Run, SERIES_HEADER, Setting, append_series_row, simulation_json, simulation_table};
+pub use simulate::{
+    MINUTES_HEADER, Run, SERIES_HEADER, Setting, append_minute_row, append_series_row, jobset_header, jobset_rows,
+    simulation_json, simulation_table,
+};
 pub use stress::{Latency, StressReport};
 pub use verify::{CheckRow, verify_table};

@@ -14,23 +14,37 @@
 //! What is placed where is decided by [`CommitLoop`](crate::decide::CommitLoop), as everywhere. Nothing here depends on
 //! threads, hash order or floating point; a run is a pure function of its [`Scenario`], [`Scheduler`] and [`SimOptions`].
 
+mod allocations;
 mod backfill;
+mod curve;
 mod discipline;
 mod engine;
+mod load_curve;
 mod measures;
+mod minutes;
+mod observe;
+mod occupancy;
 mod outcome;
 mod quantiles;
+mod recorder;
 mod running;
 mod scenario;
 mod scheduler;
 mod site;
 mod sizing;
 
+pub use allocations::Allocations;
+pub use curve::{Bucket, Curve, Extent, Gauge};
 pub use discipline::Discipline;
-pub use engine::{SimOptions, simulate};
+pub use engine::{SimOptions, simulate, simulate_observed};
+pub use load_curve::{LoadBin, LoadCurve};
 pub use measures::{Interval, Totals};
+pub use minutes::{Minute, minutes, n_minutes};
+pub use observe::{Observer, Stand};
+pub use occupancy::Occupancy;
 pub use outcome::{JobOutcome, Outcome};
 pub use quantiles::{Quantiles, SIZE_CLASSES, SizeClass, Summary};
+pub use recorder::{Keep, Overview, Recorder};
 pub use running::Pauses;
 pub use scenario::Scenario;
 pub use scheduler::{Scheduler, SchedulerError};

@@ -1,7 +1,7 @@
 //! Where jobs run in a simulation: a real cluster under the commit loop, or the oracle's multiset.
 
 use crate::anchor::{Migration, PoolState};
-use crate::cluster::JobId;
+use crate::cluster::{Cluster, JobId};
 use crate::decide::{CommitLoop, Status};
 use crate::fragmentation::{PhiStar, wcc};
 use crate::workload::{Demand, QueueEntry};
@@ -29,6 +29,8 @@ pub(super) trait Site {
     fn free_gpus(&self) -> u64;
     /// What there is to see now.
     fn view(&mut self) -> View;
+    /// Who holds what; `None` where nothing is assigned to a node.
+    fn cluster(&self) -> Option<&Cluster>;
 }
 
 impl Site for CommitLoop<'_> {
@@ -53,6 +55,10 @@ impl Site for CommitLoop<'_> {
             empty_nodes: pools.iter().map(|pool| u64::from(pool.empty().len())).sum(),
             wcc: pools.iter().try_fold(true, |all, pool| Some(all & holds(pool)?)),
         }
+    }
+
+    fn cluster(&self) -> Option<&Cluster> {
+        Some(self.state().cluster())
     }
 }
 
@@ -130,5 +136,9 @@ impl Site for Oracle<'_> {
             empty_nodes: self.nodes.saturating_sub(self.solver.fewest_nodes(&self.demand)),
             wcc: wcc(self.capacity, &self.demand).map(|wcc| wcc.holds),
         }
+    }
+
+    fn cluster(&self) -> Option<&Cluster> {
+        None
     }
 }

@@ -29,5 +29,6 @@ mod pinned;
 mod shares;
 mod simulate;
 mod simulate_laws;
+mod simulate_recorder;
 mod traces;
 mod webgpu;

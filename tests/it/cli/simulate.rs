@@ -51,6 +51,30 @@ fn the_series_adds_up_to_the_sums() {
 }
 
 #[test]
+fn minutes_and_jobs_are_files_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let output = run(&format!("{SMALL} --minutes {} --jobset {}", path("minutes"), path("jobset")));
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(output.stdout, run(SMALL).stdout);
+    expect_file!["../../golden/simulate-minutes.csv"].assert_eq(&std::fs::read_to_string(path("minutes")).unwrap());
+    expect_file!["../../golden/simulate-jobset.csv"].assert_eq(&std::fs::read_to_string(path("jobset")).unwrap());
+    // A name may hold what a CSV has to quote.
+    let job = br#"{"job":"a,\"b\"","submit_s":0,"duration_s":6000000000,"gpus_per_instance":2}"#;
+    let words = format!("simulate --trace - --nodes 1 --policy sif-opt --jobset {}", path("quoted"));
+    assert_eq!(pipe(&words, job).status.code(), Some(0));
+    let rows = std::fs::read_to_string(path("quoted")).unwrap();
+    let expected = "\"a,\"\"b\"\"\",sif-opt,0,2,6000000000,1,0,6000000000,6000000000,0,6000000000,1.000000,";
+    assert_eq!(rows.lines().nth(1).unwrap(), expected);
+    // That many minutes are no file.
+    let job = br#"{"job":"a","submit_s":0,"duration_s":9000000000,"gpus_per_instance":2}"#;
+    let output = pipe(&format!("simulate --trace - --nodes 1 --policy sif-opt --minutes {}", path("long")), job);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("150000000 minutes"), "{}", text(&output.stderr));
+    assert!(!std::path::Path::new(&path("long")).exists());
+}
+
+#[test]
 fn windows_take_what_was_submitted_in_them() {
     let jobs = |options: &str| {
         let output = run(&format!("simulate --trace trace.jsonl --policy best-fit {options}"));
@@ -79,6 +103,7 @@ fn what_is_wrong_is_told_and_nothing_is_written() {
         ("simulate --trace trace.jsonl --window 9..9", "FROM below TO"),
         ("simulate --trace trace.jsonl --window 1..9 --day 1", "cannot be used with"),
         ("simulate --trace trace.jsonl --series -", "--series"),
+        ("simulate --trace trace.jsonl --minutes x.tmp --jobset ./x.tmp", "--minutes and --jobset"),
         ("simulate --trace queue.jsonl", "queue.jsonl"),
         ("simulate --trace alibaba-2026:none.csv", "no such file"),
         ("simulate --trace swf:none.swf", "--gpus-per-proc"),
