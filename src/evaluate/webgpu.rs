@@ -134,12 +134,14 @@ impl Backend for WebGpu {
 
     fn load(&mut self, nodes: &NodeRows) -> Result<(), EvalError> {
         self.device.check()?;
+        self.ranking.forget();
         self.nodes.load(&self.device, nodes)
     }
 
     fn apply(&mut self, edits: &[NodeEdit]) -> Result<(), EvalError> {
         self.device.check()?;
         EvalError::check_edits(edits, self.nodes.resident().nodes)?;
+        self.ranking.forget();
         self.nodes.apply(&self.device, edits)
     }
 
@@ -153,6 +155,12 @@ impl Backend for WebGpu {
         self.device.check()?;
         EvalError::check_query(query, self.nodes.resident().pools)?;
         self.ranking.rank(&self.device, self.nodes.resident(), query, out)
+    }
+
+    fn begin_ranking(&mut self, query: &NodeQuery) -> Result<bool, EvalError> {
+        self.device.check()?;
+        EvalError::check_query(query, self.nodes.resident().pools)?;
+        self.ranking.begin(&self.device, self.nodes.resident(), query)
     }
 
     fn census(&mut self, out: &mut Census) -> Result<(), EvalError> {
