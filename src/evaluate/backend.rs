@@ -85,7 +85,7 @@ pub enum EvalError {
     /// The device failed.
     #[error("device error: {0}")]
     Device(String),
-    /// The device has too little memory for this, also with everything else given back; it goes on working.
+    /// The device has too little memory for this; it goes on working.
     #[error("backend {0} is out of memory")]
     OutOfMemory(&'static str),
     /// The worker threads could not be started.

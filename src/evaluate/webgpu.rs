@@ -20,8 +20,9 @@
 //! a cluster whose rows do not fit a binding is refused (16 bytes a node: 8 million nodes at the 128 MiB that every
 //! WebGPU device has).
 //!
-//! **What goes wrong.** A device that is lost, out of memory, refuses a command or does not answer gives
-//! `EvalError::Device`, and every call after that gives the same: open another backend then.
+//! **What goes wrong.** A device that is lost, refuses a command or does not answer gives `EvalError::Device`, and every
+//! call after that gives the same: open another backend then. One that has no memory for a buffer of ours gives
+//! `EvalError::OutOfMemory` and goes on working; one that has none for a buffer of wgpu's is lost.
 
 mod adapter;
 mod buffers;

@@ -127,7 +127,7 @@ impl Backend for Mock {
 }
 
 /// The processor behind these devices, and what it says.
-fn failover(devices: Vec<Opener>, crossover: Crossover) -> (Failover, Arc<Mutex<Vec<String>>>) {
+pub(crate) fn failover(devices: Vec<Opener>, crossover: Crossover) -> (Failover, Arc<Mutex<Vec<String>>>) {
     let said = Arc::new(Mutex::new(Vec::new()));
     let ear = said.clone();
     let warn = Box::new(move |text: &str| ear.lock().unwrap().push(text.to_owned()));
@@ -135,7 +135,7 @@ fn failover(devices: Vec<Opener>, crossover: Crossover) -> (Failover, Arc<Mutex<
 }
 
 /// All that a backend can be asked, on a cluster that changes.
-fn conversation(backend: &mut dyn Backend) -> Result<Vec<(Scores, Vec<u32>, Census)>, EvalError> {
+pub(crate) fn conversation(backend: &mut dyn Backend) -> Result<Vec<(Scores, Vec<u32>, Census)>, EvalError> {
     let mut answers = Vec::new();
     for seed in 0..2 {
         let mut cluster = synthetic::cluster(60 + seed as usize, seed).unwrap();
@@ -304,7 +304,7 @@ fn a_device_that_is_named_must_be_there() {
 }
 
 /// A queue whose windows have nodes ranked, and whose jobs leave again.
-fn asking_queue() -> (Cluster, Vec<slotwise::workload::QueueEntry>) {
+pub(crate) fn asking_queue() -> (Cluster, Vec<slotwise::workload::QueueEntry>) {
     let mut nodes = plain_nodes(100);
     nodes.iter_mut().enumerate().for_each(|(number, node)| node.cpu = Some(number as u32 % 7));
     let job = |number: u32| JobPlan { cpu: number % 3 + 1, ..plain_job(1 + (number % 3) as u8, 2) };
@@ -312,7 +312,7 @@ fn asking_queue() -> (Cluster, Vec<slotwise::workload::QueueEntry>) {
     queue(&nodes, &steps)
 }
 
-fn decide(
+pub(crate) fn decide(
     cluster: &Cluster,
     queue: &[slotwise::workload::QueueEntry],
     options: PlaceOptions,
