@@ -151,8 +151,9 @@ impl<'s> CommitLoop<'s> {
     /// Decides all entries in order and shows each decision to `sink`.
     pub fn run(&mut self, queue: &[QueueEntry], sink: &mut dyn FnMut(&Decision)) {
         let mut index = 0;
-        for entries in queue.chunks(self.options.window.max(1)) {
-            self.open_window(entries);
+        let mut windows = queue.chunks(self.options.window.max(1)).peekable();
+        while let Some(entries) = windows.next() {
+            self.open_window(entries, windows.peek().copied().unwrap_or_default());
             for &entry in entries {
                 sink(self.decide_one(entry, index));
                 index += 1;
@@ -177,24 +178,24 @@ impl<'s> CommitLoop<'s> {
         &self.decision
     }
 
-    fn open_window(&mut self, entries: &[QueueEntry]) {
-        self.window.close();
+    fn open_window(&mut self, entries: &[QueueEntry], next: &[QueueEntry]) {
         let Method::Ordered(order) = self.options.policy.method() else { return };
         if entries.len() < 2 {
-            return;
+            return self.window.close();
         }
         let cluster = self.state.cluster();
         self.needs.update(cluster);
-        let submitted = entries.iter().filter_map(|entry| match *entry {
+        let submitted = |entry: &QueueEntry| match *entry {
             QueueEntry::Submit(job) => Some(cluster.job(job).request()),
             QueueEntry::Remove(_) => None,
-        });
+        };
+        let requests = |entries: &[QueueEntry]| entries.iter().filter_map(submitted).collect::<Vec<_>>();
         let threads = self.threads.get_or_insert_with(|| {
             let builder = rayon::ThreadPoolBuilder::new().num_threads(self.options.threads);
             // Without threads of its own the loop ranks on the one that it has.
             if self.options.threads == 1 { None } else { builder.build().ok() }
         });
-        self.window.open(self.state, &self.needs, order, submitted, threads.as_ref());
+        self.window.open(self.state, &self.needs, order, [&requests(entries), &requests(next)], threads.as_ref());
     }
 
     #[inline(never)]

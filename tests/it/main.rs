@@ -12,6 +12,10 @@ mod cuda_driver;
 mod cuda_inputs;
 #[cfg(target_os = "linux")]
 mod cuda_kernels;
+#[cfg(target_os = "linux")]
+mod cuda_overlap;
+#[cfg(target_os = "linux")]
+mod cuda_process;
 mod decide;
 mod decide_audit;
 mod decide_cases;
