@@ -83,7 +83,9 @@ impl Window {
         self.of_request.resize(state.cluster().requests().len(), NONE);
         for request in requests {
             let need = needs.of(request);
-            if (need.limited || need.within.is_some()) && self.of_request[request.index()] == NONE {
+            // A share may go beside others, which no ranking of nodes knows.
+            let ranks = (need.limited && !need.is_share()) || need.within.is_some();
+            if ranks && self.of_request[request.index()] == NONE {
                 self.of_request[request.index()] = self.requests.len() as u32;
                 self.requests.push(request);
             }
