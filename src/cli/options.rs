@@ -35,6 +35,7 @@ impl Options {
         let second = match &command {
             Command::Place(args) => args.snapshot_out.as_deref().map(|path| ("--snapshot-out", path)),
             Command::Simulate(args) => args.series.as_deref().map(|path| ("--series", path)),
+            Command::Import(import) => import.queue_out().map(|path| ("--queue-out", path.as_path())),
             _ => None,
         };
         if let Some((option, second)) = second {
@@ -56,13 +57,15 @@ fn inputs(command: &Command) -> Vec<&str> {
         Command::Place(args) => vec![&args.cluster.cluster, &args.queue],
         Command::Audit(args) => vec![&args.cluster.cluster],
         Command::Simulate(args) => std::iter::once(&args.trace[..]).chain(args.cluster.as_deref()).collect(),
+        Command::Import(import) => import.files().iter().map(String::as_str).collect(),
         _ => Vec::new(),
     }
 }
 
-/// `-`, also behind the name of a format.
+/// `-`, also behind the name of a format, and among the files of a dump.
 fn is_stdin(input: &str) -> bool {
-    input == "-" || input.ends_with(":-")
+    let files = input.split_once(':').map_or(input, |(_, files)| files);
+    files.split(',').any(|file| file == "-")
 }
 
 fn is_device(path: &Path) -> bool {
