@@ -1,6 +1,7 @@
 //! What may be written on the command line. Nothing happens here.
 
 mod generate;
+mod import;
 mod simulate;
 
 use std::path::PathBuf;
@@ -16,6 +17,7 @@ use crate::formats::GpusPerProc;
 use crate::workload::synthetic::Mix;
 
 pub(super) use generate::{GenerateClusterArgs, GenerateCommand, GenerateQueueArgs, GenerateTraceArgs};
+pub(super) use import::ImportCommand;
 pub(super) use simulate::SimulateArgs;
 
 /// Decides where the jobs of a GPU cluster go, and says how well a cluster is packed.
@@ -73,6 +75,9 @@ pub(super) enum Command {
     /// Every backend, and whether it can be used here
     #[command(after_long_help = help::DEVICES)]
     Devices,
+    /// Make a snapshot, and a queue, of what another scheduler dumped
+    #[command(subcommand)]
+    Import(ImportCommand),
     /// Make a cluster, a queue or a trace from a seed
     #[command(subcommand)]
     Generate(GenerateCommand),
@@ -93,7 +98,8 @@ pub(super) enum Command {
 /// The cluster to work on.
 #[derive(Debug, ClapArgs)]
 pub(super) struct ClusterArg {
-    /// A snapshot (JSON, - for standard input, may be gzip'd), alibaba-2026:FILE, openb:FILE, or synthetic:GPUS[:SEED]
+    /// A snapshot (JSON, - for standard input, may be gzip'd), slurm:FILE[,FILE…], alibaba-2026:FILE, openb:FILE, or
+    /// synthetic:GPUS[:SEED]
     #[arg(long, value_name = "CLUSTER")]
     pub(super) cluster: String,
 }
@@ -155,7 +161,8 @@ pub(super) struct ScoreArgs {
 pub(super) struct PlaceArgs {
     #[command(flatten)]
     pub(super) cluster: ClusterArg,
-    /// The queue (JSONL, - for standard input, may be gzip'd), synthetic:JOBS[:SEED], or a trace such as philly:FILE
+    /// The queue (JSONL, - for standard input, may be gzip'd), synthetic:JOBS[:SEED],
+    /// the waiting jobs of slurm:FILE[,FILE…], or a trace such as philly:FILE
     #[arg(long, value_name = "QUEUE")]
     pub(super) queue: String,
     /// Who decides

@@ -104,10 +104,11 @@ A blocked job says why: capacity (not enough free GPUs), fragmentation (enough,
 but they cannot be packed), constraint (CPU, memory, model or topology), space
 (the policy's own space refuses it, or the moves that it would need are not
 allowed). --format json has a line for each job, with its devices and moves.
-Other clusters: synthetic:GPUS[:SEED]; alibaba-2026:NODES.csv (gpu_model,
-gpu_capacity_num, cpu_num, node_name); openb:NODES.csv (sn, cpu_milli,
-memory_mib, gpu, model). Other queues: synthetic:JOBS[:SEED]; and traces, which
-come and go at their own pace unless --load presses them together:
+Other clusters: slurm:FILE[,FILE…] (see import slurm); synthetic:GPUS[:SEED];
+alibaba-2026:NODES.csv (gpu_model, gpu_capacity_num, cpu_num, node_name);
+openb:NODES.csv (sn, cpu_milli, memory_mib, gpu, model). Other queues: the jobs
+that wait in slurm:FILE[,FILE…]; synthetic:JOBS[:SEED]; and traces, which come
+and go at their own pace unless --load presses them together:
 ",
     traces!(),
     "
@@ -156,6 +157,49 @@ run, the next one goes on, at last the cpu, with the same results and a warning.
 Examples:
   slotwise devices
   slotwise devices --format json";
+
+/// How a Slurm cluster is dumped; part of several helps.
+macro_rules! slurm {
+    () => {
+        "\
+  scontrol show nodes --json > nodes.json     22.05: sinfo --json
+  scontrol show jobs --json > jobs.json       or: squeue --json
+  scontrol show topology > topology.txt       or: /etc/slurm/topology.conf
+"
+    };
+}
+
+pub(super) const IMPORT_SLURM: &str = concat!(
+    "\
+Reads what Slurm's own tools print, 22.05 and later; the content of a file tells
+what it is:
+",
+    slurm!(),
+    "\
+In text it is scontrol -d show node and scontrol -d show job, both also with -o;
+without -d nothing tells devices.
+
+A block is a domain, a leaf switch a rack. Partitions are walls: nodes of one GPU
+type that serve different partitions are models of their own, TYPE/PARTITIONS.
+A job is an instance a node, with what it was given there; it can be moved if it
+may be requeued, names no nodes and has no reservation. What a node holds beyond
+its listed jobs is held by a job NODE/unknown, devices of which somebody has
+shards by NODE/shards; neither is moved. Left out, and counted on standard error:
+nodes without GPUs, with slices of GPUs or more than 16; of the waiting jobs those
+that wait for something else than nodes (a begin time, a limit, another job), and
+those that a queue has no words for (certain nodes, uneven numbers of GPUs).
+index_source of the snapshot says whether all devices were known.
+
+Any command reads a dump itself, its files between commas:
+  slotwise audit --cluster slurm:nodes.json,jobs.json,topology.txt
+The queue needs the nodes too, whose partitions are walls:
+  slotwise place --cluster slurm:nodes.json,jobs.json \\
+    --queue slurm:nodes.json,jobs.json
+
+Examples:
+  slotwise import slurm nodes.json jobs.json topology.txt --out c.json
+  slotwise import slurm nodes.txt jobs.txt --out c.json --queue-out q.jsonl"
+);
 
 pub(super) const GENERATE_CLUSTER: &str = "\
 Examples:

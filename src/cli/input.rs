@@ -37,7 +37,8 @@ pub(super) fn trace(origin: &str, options: &TraceOptions, talk: &Talk) -> Result
     Ok(jobs)
 }
 
-fn tell(notes: &[Note], talk: &Talk) {
+/// Tells the user what a reader noted.
+pub(super) fn tell(notes: &[Note], talk: &Talk) {
     for note in notes {
         talk.note(note);
     }

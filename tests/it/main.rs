@@ -34,5 +34,6 @@ mod shares;
 mod simulate;
 mod simulate_laws;
 mod simulate_recorder;
+mod slurm;
 mod traces;
 mod webgpu;

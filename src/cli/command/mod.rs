@@ -4,6 +4,7 @@ mod audit;
 mod bench;
 mod devices;
 mod generate;
+mod import;
 mod phi_star;
 mod place;
 mod score;
@@ -31,6 +32,7 @@ pub(super) fn run(options: Options, talk: &Talk) -> Result<(), Failure> {
         Command::Generate(GenerateCommand::Cluster(args)) => generate::cluster(args, &options, talk),
         Command::Generate(GenerateCommand::Queue(args)) => generate::queue(args, &options, talk),
         Command::Generate(GenerateCommand::Trace(args)) => generate::trace(args, &options, talk),
+        Command::Import(import) => import::run(import, &options, talk),
         Command::Stress(args) => stress::run(args, &options, talk),
         Command::Simulate(args) => simulate::run(args, &options, talk),
         Command::Verify(args) => verify::run(args, &options, talk),

@@ -107,7 +107,7 @@ fn what_is_wrong_is_told_and_nothing_is_written() {
         ("simulate --trace queue.jsonl", "queue.jsonl"),
         ("simulate --trace alibaba-2026:none.csv", "no such file"),
         ("simulate --trace swf:none.swf", "--gpus-per-proc"),
-        ("simulate --trace slurm:x", "comes later"),
+        ("simulate --trace slurm:x", "a dump, which has no times"),
         ("simulate --trace trace.jsonl --cluster cluster.json --policy sif-opt", "sif-opt"),
     ] {
         let output = run(words);
