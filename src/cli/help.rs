@@ -225,6 +225,42 @@ Examples:
   slotwise simulate --trace t.jsonl --cluster c.json --discipline easy"
 );
 
+pub(super) const SWEEP: &str = "\
+Plays the trace once for every cell of the grid DAYS × SIZES × COSTS × SEEDS ×
+POLICIES, on all cores, and writes a row for each: a line of JSON with the whole
+key, the measures of simulate (see slotwise help simulate) and the exact sums
+behind them. Rows come by cell, whatever the number of threads. A table says
+instead on how many days each policy ranks first in AFR, AJCT and AGU.
+
+Rows go to FILE.partial as they are done, which becomes FILE at the end. If the
+process ends before, --resume goes on: cells whose row is in FILE or
+FILE.partial are not played again, and a last line that was cut off is removed.
+Rows of another trace (by content), of other options or of another version are
+an error. Parts of a sweep run anywhere: merge puts their files together.
+
+Examples:
+  slotwise sweep --trace philly:jobs.csv.gz --days all --eta 0.85,0.90,0.95 \\
+    --policy compass,compass:when-blocked,best-fit --move-cost 1,8 --out r.jsonl
+  slotwise sweep --trace philly:jobs.csv.gz --days 0..75 --format table
+  slotwise sweep --trace t.jsonl --nodes 100 --policy random --seed 0..20
+  sbatch --array=1-16 --wrap 'slotwise sweep --trace t.jsonl --days all \\
+    --shard $SLURM_ARRAY_TASK_ID/16 --out r$SLURM_ARRAY_TASK_ID.jsonl --resume'
+A Kubernetes indexed job counts from 0: --shard $((JOB_COMPLETION_INDEX+1))/16";
+
+pub(super) const MERGE: &str = "\
+Files of one sweep, in any order, unfinished ones (FILE.partial) included. Rows of
+different sweeps, and different rows of one cell, are an error; equal ones count
+once. If cells are missing, it says which and fails, unless --partial is there.
+
+FIRST IN AFR, AJCT, AGU: on how many days no other policy is better, of those
+that can be ranked: by AFR and AGU if jobs wait under every policy, by AJCT if as
+many jobs end. Ties are first together. sif-opt is shown and not ranked.
+
+Examples:
+  slotwise merge r1.jsonl r2.jsonl r3.jsonl --out r.jsonl
+  slotwise merge r*.jsonl --format table
+  slotwise merge r.jsonl.partial --partial --format table";
+
 pub(super) const VERIFY: &str = "\
 Compares every kernel of a backend with the serial reference on clusters and
 candidates made from the seed, bit by bit: mixed capacities, sizes around the

@@ -56,6 +56,8 @@ fn inputs(command: &Command) -> Vec<&str> {
         Command::Place(args) => vec![&args.cluster.cluster, &args.queue],
         Command::Audit(args) => vec![&args.cluster.cluster],
         Command::Simulate(args) => std::iter::once(&args.trace[..]).chain(args.cluster.as_deref()).collect(),
+        Command::Sweep(args) => std::iter::once(&args.trace[..]).chain(args.cluster.as_deref()).collect(),
+        Command::Merge(args) => args.files.iter().map(String::as_str).collect(),
         _ => Vec::new(),
     }
 }

@@ -12,6 +12,7 @@ mod place;
 mod score;
 mod simulate;
 mod stress;
+mod sweep;
 mod table;
 mod verify;
 
@@ -26,4 +27,5 @@ pub use place::{PlaceSummary, Tally, Totals};
 pub use score::ScoreRows;
 pub use simulate::{Run, SERIES_HEADER, Setting, append_series_row, simulation_json, simulation_table};
 pub use stress::{Latency, StressReport};
+pub use sweep::{sweep_row, sweep_table};
 pub use verify::{CheckRow, verify_table};

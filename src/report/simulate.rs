@@ -45,23 +45,23 @@ fn share(part: u128, whole: u128) -> Option<f64> {
 
 impl Run {
     /// AFR: the mean of SIF over the peak.
-    fn afr(&self, nodes: u64) -> Option<f64> {
+    pub(super) fn afr(&self, nodes: u64) -> Option<f64> {
         let totals = &self.outcome.totals;
         share(totals.peak_n_sif, u128::from(totals.peak_seconds) * u128::from(nodes))
     }
 
     /// AGU: the share of GPUs that were busy in the peak.
-    fn agu(&self, gpus: u64) -> Option<f64> {
+    pub(super) fn agu(&self, gpus: u64) -> Option<f64> {
         let totals = &self.outcome.totals;
         share(totals.peak_busy, u128::from(totals.peak_seconds) * u128::from(gpus))
     }
 
-    fn utilisation(&self, gpus: u64) -> Option<f64> {
+    pub(super) fn utilisation(&self, gpus: u64) -> Option<f64> {
         let totals = &self.outcome.totals;
         share(totals.busy, u128::from(totals.seconds) * u128::from(gpus))
     }
 
-    fn wcc_coverage(&self) -> Option<f64> {
+    pub(super) fn wcc_coverage(&self) -> Option<f64> {
         let totals = &self.outcome.totals;
         if totals.wcc_known { share(totals.wcc_seconds.into(), totals.seconds.into()) } else { None }
     }

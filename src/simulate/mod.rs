@@ -17,6 +17,7 @@
 mod backfill;
 mod discipline;
 mod engine;
+mod fingerprint;
 mod measures;
 mod outcome;
 mod quantiles;
@@ -25,9 +26,11 @@ mod scenario;
 mod scheduler;
 mod site;
 mod sizing;
+mod sweep;
 
 pub use discipline::Discipline;
 pub use engine::{SimOptions, simulate};
+pub use fingerprint::Fingerprint;
 pub use measures::{Interval, Totals};
 pub use outcome::{JobOutcome, Outcome};
 pub use quantiles::{Quantiles, SIZE_CLASSES, SizeClass, Summary};
@@ -36,3 +39,4 @@ pub use scenario::Scenario;
 pub use scheduler::{Scheduler, SchedulerError};
 pub use site::OracleError;
 pub use sizing::{Share, ShareError, Until, concurrent_demand, nodes_for};
+pub use sweep::{Cell, DAY_S, Grid, Played, Shard, Size, Sweep, SweepError, SweepOptions};

@@ -9,20 +9,19 @@ use super::{Failure, Options, Output, Talk};
 use crate::cluster::BuildError;
 use crate::formats::{FormatError, TraceOptions};
 use crate::report::{Run, SERIES_HEADER, Setting, append_series_row, simulation_json, simulation_table};
-use crate::simulate::{Interval, OracleError, Scenario, Scheduler, Share, SimOptions, Summary, nodes_for, simulate};
+use crate::simulate::{
+    DAY_S, Interval, OracleError, Scenario, Scheduler, Share, SimOptions, Summary, nodes_for, simulate,
+};
 use crate::workload::TraceJob;
 
 /// GPUs of a node where no cluster is given.
-const NODE: u8 = 8;
+pub(super) const NODE: u8 = 8;
 
 /// The most nodes that a trace may ask for, as --nodes has it: beyond it memory may not do.
-const MOST_NODES: u64 = help::MOST / NODE as u64;
+pub(super) const MOST_NODES: u64 = help::MOST / NODE as u64;
 
 /// The GPUs that a synthetic trace loads where the trace sizes the cluster.
-const NOMINAL_GPUS: u64 = 1000;
-
-/// Seconds of a day.
-const DAY: u64 = 86_400;
+pub(super) const NOMINAL_GPUS: u64 = 1000;
 
 /// Intervals between two moves of the progress bar.
 const STEP: u64 = 1024;
@@ -113,7 +112,7 @@ fn scenario(args: &SimulateArgs, talk: &Talk) -> Result<(Scenario, Option<Share>
 
 /// The seconds of the trace that are played.
 fn window(args: &SimulateArgs) -> Option<(u64, u64)> {
-    let day = |day: u32| (u64::from(day) * DAY, (u64::from(day) + 1) * DAY);
+    let day = |day: u32| (u64::from(day) * DAY_S, (u64::from(day) + 1) * DAY_S);
     args.window.or(args.day.map(day))
 }
 
