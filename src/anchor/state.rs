@@ -250,7 +250,11 @@ impl State {
     }
 
     fn reindex(&mut self, edit: Edit, before: crate::cluster::Composition) {
-        let (Edit::Take { node: id, gpus, .. } | Edit::Free { node: id, gpus, .. }) = edit;
+        let (id, gpus, takes) = match edit {
+            Edit::Take { node, gpus, .. } => (node, gpus, true),
+            Edit::Free { node, gpus, .. } => (node, gpus, false),
+            Edit::Cordon(id) | Edit::Uncordon(id) => return self.reindex_cordon(id),
+        };
         let node = self.cluster.node(id);
         let n = gpus.count_ones() as u8;
         if n == 0 {
@@ -263,15 +267,29 @@ impl State {
         let pool = &mut self.pools[node.pool().index()];
         pool.change(self.positions[id.index()], before, node.composition(), node.schedulable());
         let counted = if node.schedulable() { u64::from(n) } else { 0 };
-        match edit {
-            Edit::Take { .. } => {
-                pool.fragmentation_mut().add(n, 1);
-                self.free_gpus -= counted;
-            }
-            Edit::Free { .. } => {
-                pool.fragmentation_mut().remove(n, 1);
-                self.free_gpus += counted;
-            }
+        if takes {
+            pool.fragmentation_mut().add(n, 1);
+            self.free_gpus -= counted;
+        } else {
+            pool.fragmentation_mut().remove(n, 1);
+            self.free_gpus += counted;
         }
+    }
+
+    /// A node was cordoned or uncordoned.
+    #[cold]
+    fn reindex_cordon(&mut self, id: NodeId) {
+        let node = self.cluster.node(id);
+        let (pool_id, free) = (node.pool(), u64::from(node.free_gpus()));
+        let (position, composition) = (self.positions[id.index()], node.composition());
+        let pool = &mut self.pools[pool_id.index()];
+        if node.schedulable() {
+            pool.uncordon(position, composition);
+            self.free_gpus += free;
+        } else {
+            pool.cordon(position, composition);
+            self.free_gpus -= free;
+        }
+        self.mark_dirty(pool_id);
     }
 }

@@ -200,8 +200,13 @@ The nodes of --nodes and --eta have all models, and CPU and memory without
 limit; those of --cluster have what it says. Jobs that would not even fit on
 the empty cluster are left out. A job whose trace has no times never ends.
 
-At one instant all departures come first, then all arrivals, then one pass over
-the queue. fifo: the head starts or the pass ends; easy: jobs behind the head
+--events has nodes that fail (what runs there starts again from its beginning,
+at its old place in the queue), drain (nothing new starts there) and return, by
+name (those of --nodes and --eta are n0, n1, …), in seconds of the trace:
+  {\"at_s\": 86400, \"node\": \"n3\", \"event\": \"fail\"}
+
+At one instant all departures come first, then all changes of nodes as one
+event, then all arrivals, then one pass over the queue. fifo: the head starts or the pass ends; easy: jobs behind the head
 may start if they do not keep it from the GPUs that it is promised; sjf and
 priority: as fifo, in another order. Each event (all departures of an instant,
 or one start) pauses every running job that it moves by --move-cost.

@@ -27,6 +27,8 @@ pub struct Setting<'a> {
     pub move_cost_s: u64,
     /// The seed of the random policy.
     pub seed: u64,
+    /// Where the events of nodes came from, if there are any.
+    pub node_events: Option<&'a str>,
 }
 
 /// One run of a comparison.
@@ -103,6 +105,9 @@ fn setting_facts(setting: &Setting<'_>, runs: &[Run]) -> Vec<(&'static str, Stri
         ("queue", setting.discipline.name().to_owned()),
         ("migration", format!("{} s a job and event", grouped(setting.move_cost_s))),
     ];
+    if let Some(events) = setting.node_events {
+        lines.push(("node events", events.to_owned()));
+    }
     if let Some((from, to)) = setting.window {
         lines.insert(1, ("window", format!("{} to {} s", grouped(from), grouped(to))));
     }
@@ -140,6 +145,9 @@ fn measures(setting: &Setting<'_>, runs: &[Run]) -> String {
         right("MOVES"),
         right("GPU-H LOST"),
     ];
+    if setting.node_events.is_some() {
+        columns.extend([right("KILLED"), right("GPU-H KILLED")]);
+    }
     if waiting {
         columns.push(right("NEVER RAN"));
     }
@@ -166,6 +174,10 @@ fn measures(setting: &Setting<'_>, runs: &[Run]) -> String {
             grouped(pauses.instances),
             decimals(Some(pauses.gpu_seconds_lost as f64 / 3600.0), 1),
         ];
+        if setting.node_events.is_some() {
+            cells.push(grouped(run.outcome.lost.len() as u64));
+            cells.push(decimals(Some(run.outcome.gpu_seconds_lost_by_failures() as f64 / 3600.0), 1));
+        }
         if waiting {
             cells.push(grouped(summary.waiting));
         }
@@ -278,6 +290,11 @@ pub fn simulation_json(out: &mut Vec<u8>, setting: &Setting<'_>, run: &Run) -> R
             pauses_max: summary.pauses_max,
             gpu_seconds_lost: outcome.pauses.gpu_seconds_lost,
         },
+        failures: setting.node_events.map(|node_events| FailuresOut {
+            node_events,
+            runs_killed: outcome.lost.len() as u64,
+            gpu_seconds_lost: outcome.gpu_seconds_lost_by_failures(),
+        }),
     };
     append_line(out, &document)
 }
@@ -320,6 +337,15 @@ struct Document<'a> {
     wait_s: TimesOut,
     by_size: Vec<ClassOut<'a>>,
     migrations: MigrationsOut,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failures: Option<FailuresOut<'a>>,
+}
+
+#[derive(Serialize)]
+struct FailuresOut<'a> {
+    node_events: &'a str,
+    runs_killed: u64,
+    gpu_seconds_lost: u128,
 }
 
 #[derive(Serialize)]

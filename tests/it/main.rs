@@ -28,5 +28,6 @@ mod operators;
 mod pinned;
 mod simulate;
 mod simulate_laws;
+mod simulate_nodes;
 mod traces;
 mod webgpu;

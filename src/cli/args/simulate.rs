@@ -48,6 +48,9 @@ pub(in super::super) struct SimulateArgs {
     /// Seconds for which a running job pauses when an event moves it
     #[arg(long, value_name = "SECONDS", default_value_t = 8, value_parser = clap::value_parser!(u64).range(0..=1 << 32))]
     pub(in super::super) move_cost: u64,
+    /// Nodes that fail, drain and return (JSONL, may be gzip'd)
+    #[arg(long, value_name = "FILE")]
+    pub(in super::super) events: Option<String>,
     /// In which order jobs start
     #[arg(long, default_value = Discipline::Fifo.name(), value_parser = discipline())]
     pub(in super::super) discipline: Discipline,

@@ -36,7 +36,11 @@ pub(super) fn run(args: &SimulateArgs, options: &Options, talk: &Talk) -> Result
         .iter()
         .map(|word| Scheduler::parse(word, defaults).map_err(|error| Failure::input(format_args!("--policy: {error}"))))
         .collect::<Result<_, _>>()?;
-    let (scenario, eta) = scenario(args, talk)?;
+    let (mut scenario, eta) = scenario(args, talk)?;
+    if let Some(path) = &args.events {
+        let events = input::node_events(path, scenario.cluster(), talk)?;
+        scenario = scenario.with_events(events);
+    }
     let cluster = scenario.cluster();
     let setting = Setting {
         trace: &args.trace,
@@ -47,6 +51,7 @@ pub(super) fn run(args: &SimulateArgs, options: &Options, talk: &Talk) -> Result
         discipline: args.discipline,
         move_cost_s: args.move_cost,
         seed: args.seed,
+        node_events: args.events.as_deref(),
     };
     if scenario.n_rejected() > 0 {
         talk.note(format_args!("{} jobs are larger than the cluster and are left out", scenario.n_rejected()));
