@@ -3,6 +3,7 @@
 mod generate;
 mod import;
 mod simulate;
+mod sweep;
 
 use std::path::PathBuf;
 
@@ -19,6 +20,7 @@ use crate::workload::synthetic::Mix;
 pub(super) use generate::{GenerateClusterArgs, GenerateCommand, GenerateQueueArgs, GenerateTraceArgs};
 pub(super) use import::ImportCommand;
 pub(super) use simulate::SimulateArgs;
+pub(super) use sweep::{Days, MergeArgs, SweepArgs};
 
 /// Decides where the jobs of a GPU cluster go, and says how well a cluster is packed.
 #[derive(Debug, Parser)]
@@ -87,6 +89,12 @@ pub(super) enum Command {
     /// Play a trace against a cluster under several schedulers, and compare them
     #[command(after_long_help = help::SIMULATE)]
     Simulate(SimulateArgs),
+    /// Play a trace under every combination of policies, sizes, costs, seeds and days
+    #[command(after_long_help = help::SWEEP)]
+    Sweep(SweepArgs),
+    /// Put the rows of a sweep together, and say who ranks first on how many days
+    #[command(after_long_help = help::MERGE)]
+    Merge(MergeArgs),
     /// Hold a backend against the reference
     #[command(after_long_help = help::VERIFY)]
     Verify(VerifyArgs),

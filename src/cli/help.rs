@@ -246,8 +246,13 @@ The nodes of --nodes and --eta have all models, and CPU and memory without
 limit; those of --cluster have what it says. Jobs that would not even fit on
 the empty cluster are left out. A job whose trace has no times never ends.
 
-At one instant all departures come first, then all arrivals, then one pass over
-the queue. fifo: the head starts or the pass ends; easy: jobs behind the head
+--events has nodes that fail (what runs there starts again from its beginning,
+at its old place in the queue), drain (nothing new starts there) and return, by
+name (those of --nodes and --eta are n0, n1, …), in seconds of the trace:
+  {\"at_s\": 86400, \"node\": \"n3\", \"event\": \"fail\"}
+
+At one instant all departures come first, then all changes of nodes as one
+event, then all arrivals, then one pass over the queue. fifo: the head starts or the pass ends; easy: jobs behind the head
 may start if they do not keep it from the GPUs that it is promised; sjf and
 priority: as fifo, in another order. Each event (all departures of an instant,
 or one start) pauses every running job that it moves by --move-cost.
@@ -278,6 +283,42 @@ Examples:
   slotwise simulate --trace synthetic:20000 --nodes 250 --load 100 --mix venus
   slotwise simulate --trace t.jsonl --cluster c.json --discipline easy"
 );
+
+pub(super) const SWEEP: &str = "\
+Plays the trace once for every cell of the grid DAYS × SIZES × COSTS × SEEDS ×
+POLICIES, on all cores, and writes a row for each: a line of JSON with the whole
+key, the measures of simulate (see slotwise help simulate) and the exact sums
+behind them. Rows come by cell, whatever the number of threads. A table says
+instead on how many days each policy ranks first in AFR, AJCT and AGU.
+
+Rows go to FILE.partial as they are done, which becomes FILE at the end. If the
+process ends before, --resume goes on: cells whose row is in FILE or
+FILE.partial are not played again, and a last line that was cut off is removed.
+Rows of another trace (by content), of other options or of another version are
+an error. Parts of a sweep run anywhere: merge puts their files together.
+
+Examples:
+  slotwise sweep --trace philly:jobs.csv.gz --days all --eta 0.85,0.90,0.95 \\
+    --policy compass,compass:when-blocked,best-fit --move-cost 1,8 --out r.jsonl
+  slotwise sweep --trace philly:jobs.csv.gz --days 0..75 --format table
+  slotwise sweep --trace t.jsonl --nodes 100 --policy random --seed 0..20
+  sbatch --array=1-16 --wrap 'slotwise sweep --trace t.jsonl --days all \\
+    --shard $SLURM_ARRAY_TASK_ID/16 --out r$SLURM_ARRAY_TASK_ID.jsonl --resume'
+A Kubernetes indexed job counts from 0: --shard $((JOB_COMPLETION_INDEX+1))/16";
+
+pub(super) const MERGE: &str = "\
+Files of one sweep, in any order, unfinished ones (FILE.partial) included. Rows of
+different sweeps, and different rows of one cell, are an error; equal ones count
+once. If cells are missing, it says which and fails, unless --partial is there.
+
+FIRST IN AFR, AJCT, AGU: on how many days no other policy is better, of those
+that can be ranked: by AFR and AGU if jobs wait under every policy, by AJCT if as
+many jobs end. Ties are first together. sif-opt is shown and not ranked.
+
+Examples:
+  slotwise merge r1.jsonl r2.jsonl r3.jsonl --out r.jsonl
+  slotwise merge r*.jsonl --format table
+  slotwise merge r.jsonl.partial --partial --format table";
 
 pub(super) const VERIFY: &str = "\
 Compares every kernel of a backend with the serial reference on clusters and

@@ -52,7 +52,12 @@ fn inputs(command: &Command) -> Vec<&str> {
         Command::Score(args) => vec![&args.cluster.cluster, &args.queue, &args.candidates],
         Command::Place(args) => vec![&args.cluster.cluster, &args.queue],
         Command::Audit(args) => vec![&args.cluster.cluster],
-        Command::Simulate(args) => std::iter::once(&args.trace[..]).chain(args.cluster.as_deref()).collect(),
+        Command::Simulate(args) => {
+            let others = args.cluster.as_deref().into_iter().chain(args.events.as_deref());
+            std::iter::once(&args.trace[..]).chain(others).collect()
+        }
+        Command::Sweep(args) => std::iter::once(&args.trace[..]).chain(args.cluster.as_deref()).collect(),
+        Command::Merge(args) => args.files.iter().map(String::as_str).collect(),
         Command::Import(import) => import.files().iter().map(String::as_str).collect(),
         _ => Vec::new(),
     }

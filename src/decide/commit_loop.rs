@@ -178,6 +178,26 @@ impl<'s> CommitLoop<'s> {
         &self.decision
     }
 
+    /// Nodes stop or start to take instances, and jobs end with that, all as one event: `cordoned` and `uncordoned` nodes that
+    /// are so already are passed over, and so are `ended` jobs that do not run.
+    pub fn change_nodes(&mut self, cordoned: &[NodeId], uncordoned: &[NodeId], ended: &[JobId]) -> &Decision {
+        self.window.close();
+        self.begin(ended.first().copied().unwrap_or(JobId(0)));
+        let mut transaction = self.state.begin();
+        for &node in cordoned {
+            let _ = transaction.cordon(node);
+        }
+        for &node in uncordoned {
+            let _ = transaction.uncordon(node);
+        }
+        end(&mut transaction, ended, &self.options);
+        record(&mut self.decision, &mut self.window, &transaction);
+        transaction.commit();
+        self.decision.status = Status::Removed;
+        self.account();
+        &self.decision
+    }
+
     fn open_window(&mut self, entries: &[QueueEntry], next: &[QueueEntry]) {
         let Method::Ordered(order) = self.options.policy.method() else { return };
         if entries.len() < 2 {
@@ -286,22 +306,25 @@ impl<'s> CommitLoop<'s> {
             return Status::Absent;
         }
         let mut transaction = self.state.begin();
-        match self.options.policy.method() {
-            Method::Anchor(variant) => {
-                anchor::remove_together(&mut transaction, jobs, &self.options.rules(variant));
-            }
-            Method::Ordered(_) | Method::Random => {
-                for &job in jobs {
-                    for instance in transaction.cluster().instances_of(job) {
-                        // One that does not run is freed already.
-                        let _ = transaction.free(instance);
-                    }
-                }
-            }
-        }
+        end(&mut transaction, jobs, &self.options);
         record(&mut self.decision, &mut self.window, &transaction);
         transaction.commit();
         Status::Removed
+    }
+}
+
+/// Ends jobs as one event.
+fn end(transaction: &mut Transaction<'_>, jobs: &[JobId], options: &PlaceOptions) {
+    match options.policy.method() {
+        Method::Anchor(variant) => anchor::remove_together(transaction, jobs, &options.rules(variant)),
+        Method::Ordered(_) | Method::Random => {
+            for &job in jobs {
+                for instance in transaction.cluster().instances_of(job) {
+                    // One that does not run is freed already.
+                    let _ = transaction.free(instance);
+                }
+            }
+        }
     }
 }
 

@@ -12,6 +12,7 @@ mod place;
 mod score;
 mod simulate;
 mod stress;
+mod sweep;
 mod table;
 mod verify;
 
@@ -29,4 +30,5 @@ pub use simulate::{
     simulation_json, simulation_table,
 };
 pub use stress::{Latency, StressReport};
+pub use sweep::{sweep_row, sweep_table};
 pub use verify::{CheckRow, verify_table};

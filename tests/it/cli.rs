@@ -11,6 +11,7 @@ mod backends;
 #[cfg(unix)]
 mod pipes_and_disks;
 mod simulate;
+mod sweep;
 
 fn program() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_slotwise"));

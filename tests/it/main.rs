@@ -33,6 +33,7 @@ mod pinned;
 mod shares;
 mod simulate;
 mod simulate_laws;
+mod simulate_nodes;
 mod simulate_recorder;
 mod slurm;
 mod traces;

@@ -10,6 +10,7 @@ mod place;
 mod score;
 mod simulate;
 mod stress;
+mod sweep;
 mod verify;
 
 use super::args::{Command, EvaluateArgs, GenerateCommand};
@@ -35,6 +36,8 @@ pub(super) fn run(options: Options, talk: &Talk) -> Result<(), Failure> {
         Command::Import(import) => import::run(import, &options, talk),
         Command::Stress(args) => stress::run(args, &options, talk),
         Command::Simulate(args) => simulate::run(args, &options, talk),
+        Command::Sweep(args) => sweep::run(args, &options, talk),
+        Command::Merge(args) => sweep::merge(args, &options, talk),
         Command::Verify(args) => verify::run(args, &options, talk),
         Command::Bench(args) => bench::run(args, &options, talk),
     }

@@ -9,7 +9,7 @@ use super::super::node_rows::NodeRows;
 use super::super::query::NodeQuery;
 use super::super::synthetic;
 use super::super::twin::Reference;
-use super::clusters::{Kind, come_back, depart};
+use super::clusters::{Kind, come_back, depart, turn};
 use super::queries::{WANTED, query};
 use super::{Check, Extent, batches, compare, scores};
 use crate::cluster::{Cluster, Edit};
@@ -40,7 +40,8 @@ impl<'a> Run<'a> {
         let name = kind.name();
         self.load(&cluster, &name)?;
         self.everything(&cluster, number)?;
-        let departed = depart(&mut cluster, 4, usize::MAX, self.seed);
+        let mut departed = depart(&mut cluster, 4, usize::MAX, self.seed);
+        departed.extend(turn(&mut cluster, 4, self.seed));
         self.apply(&cluster, &departed, &format!("{name}, departures"))?;
         self.everything(&cluster, number + 1)?;
         let back = come_back(&mut cluster, &departed);

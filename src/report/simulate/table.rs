@@ -18,7 +18,7 @@ pub fn simulation_table(setting: &Setting<'_>, runs: &[Run]) -> Result<String, s
     let documents: Vec<Value> = documents.collect::<Result<_, _>>()?;
     let mut text = facts(&setting_facts(setting, runs));
     text += "\n";
-    text += &measures(runs, &documents);
+    text += &measures(setting, runs, &documents);
     text += "\n";
     text += &classes(runs);
     text += "\nAFR, AGU, FRAG and CAP are means over the time in which jobs wait; times are in seconds.\n";
@@ -34,6 +34,9 @@ pub(super) fn setting_facts(setting: &Setting<'_>, runs: &[Run]) -> Vec<(&'stati
         ("queue", setting.discipline.name().to_owned()),
         ("migration", format!("{} s a job and event", grouped(setting.move_cost_s))),
     ];
+    if let Some(events) = setting.node_events {
+        lines.push(("node events", events.to_owned()));
+    }
     if let Some((from, to)) = setting.window {
         lines.insert(1, ("window", format!("{} to {} s", grouped(from), grouped(to))));
     }
@@ -50,12 +53,15 @@ pub(super) fn setting_facts(setting: &Setting<'_>, runs: &[Run]) -> Vec<(&'stati
     lines
 }
 
-fn measures(runs: &[Run], documents: &[Value]) -> String {
+fn measures(setting: &Setting<'_>, runs: &[Run], documents: &[Value]) -> String {
     let right = |name| (name, Align::Right);
     let waiting = runs.iter().any(|run| run.summary.waiting > 0);
     let running = runs.iter().any(|run| run.summary.running > 0);
     let mut columns = vec![("POLICY", Align::Left)];
     columns.extend(COLUMNS.iter().map(|column| right(column.name)));
+    if setting.node_events.is_some() {
+        columns.extend([right("KILLED"), right("GPU-H KILLED")]);
+    }
     if waiting {
         columns.push(right("NEVER RAN"));
     }
@@ -66,6 +72,10 @@ fn measures(runs: &[Run], documents: &[Value]) -> String {
     for (run, document) in runs.iter().zip(documents) {
         let mut cells = vec![run.outcome.scheduler.to_string()];
         cells.extend(COLUMNS.iter().map(|column| column.text(document)));
+        if setting.node_events.is_some() {
+            cells.push(grouped(run.outcome.lost.len() as u64));
+            cells.push(format!("{:.1}", run.outcome.gpu_seconds_lost_by_failures() as f64 / 3600.0));
+        }
         if waiting {
             cells.push(grouped(run.summary.waiting));
         }
