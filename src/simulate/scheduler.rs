@@ -31,9 +31,7 @@ const SIF_OPT: &str = "sif-opt";
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SchedulerError {
     /// No such policy.
-    #[error(
-        "there is no policy \"{0}\", expected compass, compass-paper, best-fit, worst-fit, first-fit, random or sif-opt"
-    )]
+    #[error("there is no policy \"{0}\", expected one of {names}", names = Scheduler::names().collect::<Vec<_>>().join(", "))]
     Policy(String),
     /// No such trigger.
     #[error("found {0:?} behind the policy, expected every-event, when-blocked or never")]
@@ -58,7 +56,9 @@ impl Scheduler {
     /// # Errors
     /// If there is no such policy or trigger, the policy has none, or the budget is no number.
     pub fn parse(word: &str, defaults: (Trigger, Option<u32>)) -> Result<Self, SchedulerError> {
-        let mut parts = word.splitn(3, ':');
+        // A colon may also be part of the policy's own name.
+        let whole = Policy::from_str(word).is_ok();
+        let mut parts = word.splitn(if whole { 1 } else { 3 }, ':');
         let (name, trigger, budget) = (parts.next().unwrap_or_default(), parts.next(), parts.next());
         let policy = match Policy::from_str(name) {
             Ok(policy) => Some(policy),
@@ -145,7 +145,17 @@ mod tests {
         assert_eq!(trigger("compass"), Some(Trigger::Never));
         assert_eq!(trigger("compass:every-event"), Some(Trigger::EveryEvent));
         assert_eq!(trigger("best-fit"), None);
-        for bad in ["", "fgd", "compass:", "compass:often", "best-fit:never", "sif-opt:never", "compass:never:x"] {
+        for bad in [
+            "",
+            "fft",
+            "fgd:when-blocked",
+            "first-fit:peer",
+            "compass:",
+            "compass:often",
+            "best-fit:never",
+            "sif-opt:never",
+            "compass:never:x",
+        ] {
             assert!(Scheduler::parse(bad, defaults).is_err(), "{bad}");
         }
     }
