@@ -1,6 +1,7 @@
 //! What may be written on the command line. Nothing happens here.
 
 mod generate;
+mod plan;
 mod simulate;
 
 use std::path::PathBuf;
@@ -16,6 +17,7 @@ use crate::formats::GpusPerProc;
 use crate::workload::synthetic::Mix;
 
 pub(super) use generate::{GenerateClusterArgs, GenerateCommand, GenerateQueueArgs, GenerateTraceArgs};
+pub(super) use plan::PlanArgs;
 pub(super) use simulate::SimulateArgs;
 
 /// Decides where the jobs of a GPU cluster go, and says how well a cluster is packed.
@@ -64,6 +66,9 @@ pub(super) enum Command {
     /// Decide where the jobs of a queue go
     #[command(after_long_help = help::PLACE)]
     Place(PlaceArgs),
+    /// Make room for a job with the fewest moves of what runs
+    #[command(after_long_help = help::PLAN)]
+    Plan(PlanArgs),
     /// Say how fragmented a cluster is, and what that costs
     #[command(after_long_help = help::AUDIT)]
     Audit(AuditArgs),

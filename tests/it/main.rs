@@ -26,6 +26,7 @@ mod layers;
 mod model_check;
 mod operators;
 mod pinned;
+mod plan;
 mod simulate;
 mod simulate_laws;
 mod traces;
