@@ -2,6 +2,7 @@
 
 mod generate;
 mod import;
+mod plan;
 mod simulate;
 mod sweep;
 
@@ -19,6 +20,7 @@ use crate::workload::synthetic::Mix;
 
 pub(super) use generate::{GenerateClusterArgs, GenerateCommand, GenerateQueueArgs, GenerateTraceArgs};
 pub(super) use import::ImportCommand;
+pub(super) use plan::PlanArgs;
 pub(super) use simulate::SimulateArgs;
 pub(super) use sweep::{Days, MergeArgs, SweepArgs};
 
@@ -68,6 +70,9 @@ pub(super) enum Command {
     /// Decide where the jobs of a queue go
     #[command(after_long_help = help::PLACE)]
     Place(PlaceArgs),
+    /// Make room for a job with the fewest moves of what runs
+    #[command(after_long_help = help::PLAN)]
+    Plan(PlanArgs),
     /// Say how fragmented a cluster is, and what that costs
     #[command(after_long_help = help::AUDIT)]
     Audit(AuditArgs),

@@ -123,6 +123,34 @@ Examples:
   slotwise place --cluster synthetic:10000 --queue philly:jobs.csv --load 95"
 );
 
+pub(super) const PLAN: &str = concat!(
+    snapshot!(),
+    queue!(),
+    "\
+The job is planned for alone, on the cluster as it is; nothing is carried out.
+A move takes one running instance to another schedulable node. Never moved:
+jobs that are not migratable, and those of --pin. A running job keeps its
+models, CPU and memory, and its instances stay together if it says within.
+  stop-first  all movers stop, then everything is placed
+  hitless     one move after another; each target is free when its move begins,
+              and an instance that moves twice counts twice
+optimal: no plan has fewer moves, proved; else lower_bound says how few it
+could be. Then as few GPUs and jobs as possible; proved says which of these is
+certain. If there is no plan, why is the first of these that is true: capacity
+(too few GPUs are free), hitless-order (only if all movers stop first), pinned
+(there would be one if everything could move), constraint (CPU, memory, model or
+topology forbids it), fragmentation; and relax has what little more would do.
+--cost seconds takes the lesser of move_cost_s and remaining_s of each job.
+Exit code 0 also where there is no plan.
+
+Examples:
+  slotwise plan --cluster c.json --queue q.jsonl --job b
+  slotwise plan --cluster c.json --queue q.jsonl --job b --mode hitless \\
+    --pin 'prod-*' --max-moves 20
+  slotwise plan --cluster c.json --free-nodes 4
+  slotwise plan --cluster c.json --free-domain --cost gpus"
+);
+
 pub(super) const AUDIT: &str = concat!(
     snapshot!(),
     "\

@@ -51,6 +51,7 @@ fn inputs(command: &Command) -> Vec<&str> {
     match command {
         Command::Score(args) => vec![&args.cluster.cluster, &args.queue, &args.candidates],
         Command::Place(args) => vec![&args.cluster.cluster, &args.queue],
+        Command::Plan(args) => std::iter::once(&args.cluster.cluster[..]).chain(args.queue.as_deref()).collect(),
         Command::Audit(args) => vec![&args.cluster.cluster],
         Command::Simulate(args) => {
             let others = args.cluster.as_deref().into_iter().chain(args.events.as_deref());

@@ -9,6 +9,7 @@ mod json;
 mod number;
 mod phi_star;
 mod place;
+mod plan;
 mod score;
 mod simulate;
 mod stress;
@@ -24,6 +25,7 @@ pub use json::append_line;
 pub use number::{grouped, percent, rate, seconds};
 pub use phi_star::PhiStarReport;
 pub use place::{PlaceSummary, Tally, Totals};
+pub use plan::PlanReport;
 pub use score::ScoreRows;
 pub use simulate::{
     MINUTES_HEADER, Run, SERIES_HEADER, Setting, append_minute_row, append_series_row, jobset_header, jobset_rows,

@@ -10,6 +10,7 @@ mod agree;
 mod backends;
 #[cfg(unix)]
 mod pipes_and_disks;
+mod plan;
 mod simulate;
 mod sweep;
 

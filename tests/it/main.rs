@@ -31,6 +31,7 @@ mod layers;
 mod model_check;
 mod operators;
 mod pinned;
+mod plan;
 mod shares;
 mod simulate;
 mod simulate_laws;

@@ -7,6 +7,7 @@ mod generate;
 mod import;
 mod phi_star;
 mod place;
+mod plan;
 mod score;
 mod simulate;
 mod stress;
@@ -27,6 +28,7 @@ pub(super) fn run(options: Options, talk: &Talk) -> Result<(), Failure> {
     match &options.command {
         Command::Score(args) => score::run(args, &options, talk),
         Command::Place(args) => place::run(args, &options, talk),
+        Command::Plan(args) => plan::run(args, &options, talk),
         Command::Audit(args) => audit::run(args, &options, talk),
         Command::PhiStar(args) => phi_star::run(args, &options),
         Command::Devices => devices::run(&options),
