@@ -13,6 +13,7 @@ mod shape;
 mod state;
 mod transaction;
 
+pub use choose::takes;
 pub use operators::{place, remove, remove_together};
 pub use pool_state::PoolState;
 pub use rules::{Rules, Trigger, Variant};

@@ -5,6 +5,7 @@ use super::placer::Placer;
 use super::policy::random::Draws;
 use super::policy::{Method, Policy};
 use super::ranking::Window;
+use super::repack::Repack;
 use super::why::{self, Why};
 use crate::anchor::{self, Migration, Rules, Shape, State, Transaction, Trigger, Variant};
 use crate::cluster::{Edit, GpuMask, JobId, NodeId};
@@ -143,6 +144,11 @@ impl<'s> CommitLoop<'s> {
         self.state
     }
 
+    /// Who decides.
+    pub fn policy(&self) -> Policy {
+        self.options.policy
+    }
+
     /// N·SIF of that state.
     pub fn n_sif(&self) -> i64 {
         self.n_sif
@@ -190,6 +196,20 @@ impl<'s> CommitLoop<'s> {
             let _ = transaction.uncordon(node);
         }
         end(&mut transaction, ended, &self.options);
+        record(&mut self.decision, &mut self.window, &transaction);
+        transaction.commit();
+        self.decision.status = Status::Removed;
+        self.account();
+        &self.decision
+    }
+
+    /// Repacks what runs, as one event. The policy must be one that places without moves.
+    pub fn repack(&mut self, how: Repack) -> &Decision {
+        debug_assert!(!matches!(self.options.policy.method(), Method::Anchor(_)), "no index by free GPUs");
+        self.window.close();
+        self.begin(JobId(0));
+        let mut transaction = self.state.begin();
+        how.run(&mut transaction);
         record(&mut self.decision, &mut self.window, &transaction);
         transaction.commit();
         self.decision.status = Status::Removed;
