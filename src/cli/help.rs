@@ -48,7 +48,9 @@ running job. gpus_per_instance 0 asks for CPU and memory alone:
    \"memory_mib\":0,\"models\":[\"H100\"],\"within\":\"domain\"}
   {\"remove\":\"a\"}
 (each on a line of its own; models and within, \"domain\" or \"rack\", may be
-left out, and so may cpu_milli and memory_mib, which are per instance)
+left out, and so may cpu_milli and memory_mib, which are per instance). With
+gpus_per_instance 1, \"gpu_milli\":250 asks a quarter of a device: several such
+shares may lie on one, which counts as one busy GPU. Shares are never moved.
 "
     };
 }
@@ -58,7 +60,7 @@ macro_rules! traces {
     () => {
         "\
   philly:FILE        cluster_job_log, or CSV of timestamp, duration, num_gpus
-  openb:FILE         pods; those that ask for a share of a GPU are left out
+  openb:FILE         pods, each a job of one instance
   alibaba-2026:FILE  jobs of the spot trace, requests per worker
   helios:FILE        cluster_log.csv
   acme:FILE          trace_seren.csv or trace_kalos.csv
@@ -102,10 +104,11 @@ A blocked job says why: capacity (not enough free GPUs), fragmentation (enough,
 but they cannot be packed), constraint (CPU, memory, model or topology), space
 (the policy's own space refuses it, or the moves that it would need are not
 allowed). --format json has a line for each job, with its devices and moves.
-Other clusters: synthetic:GPUS[:SEED]; alibaba-2026:NODES.csv (gpu_model,
-gpu_capacity_num, cpu_num, node_name); openb:NODES.csv (sn, cpu_milli,
-memory_mib, gpu, model). Other queues: synthetic:JOBS[:SEED]; and traces, which
-come and go at their own pace unless --load presses them together:
+Other clusters: slurm:FILE[,FILE…] (see import slurm); synthetic:GPUS[:SEED];
+alibaba-2026:NODES.csv (gpu_model, gpu_capacity_num, cpu_num, node_name);
+openb:NODES.csv (sn, cpu_milli, memory_mib, gpu, model). Other queues: the jobs
+that wait in slurm:FILE[,FILE…]; synthetic:JOBS[:SEED]; and traces, which come
+and go at their own pace unless --load presses them together:
 ",
     traces!(),
     "
@@ -122,6 +125,34 @@ Examples:
   slotwise place --cluster c.json --queue q.jsonl --compact when-blocked
   slotwise place --cluster c.json --queue q.jsonl --explain --format table
   slotwise place --cluster synthetic:10000 --queue philly:jobs.csv --load 95"
+);
+
+pub(super) const PLAN: &str = concat!(
+    snapshot!(),
+    queue!(),
+    "\
+The job is planned for alone, on the cluster as it is; nothing is carried out.
+A move takes one running instance to another schedulable node. Never moved:
+jobs that are not migratable, and those of --pin. A running job keeps its
+models, CPU and memory, and its instances stay together if it says within.
+  stop-first  all movers stop, then everything is placed
+  hitless     one move after another; each target is free when its move begins,
+              and an instance that moves twice counts twice
+optimal: no plan has fewer moves, proved; else lower_bound says how few it
+could be. Then as few GPUs and jobs as possible; proved says which of these is
+certain. If there is no plan, why is the first of these that is true: capacity
+(too few GPUs are free), hitless-order (only if all movers stop first), pinned
+(there would be one if everything could move), constraint (CPU, memory, model or
+topology forbids it), fragmentation; and relax has what little more would do.
+--cost seconds takes the lesser of move_cost_s and remaining_s of each job.
+Exit code 0 also where there is no plan.
+
+Examples:
+  slotwise plan --cluster c.json --queue q.jsonl --job b
+  slotwise plan --cluster c.json --queue q.jsonl --job b --mode hitless \\
+    --pin 'prod-*' --max-moves 20
+  slotwise plan --cluster c.json --free-nodes 4
+  slotwise plan --cluster c.json --free-domain --cost gpus"
 );
 
 pub(super) const AUDIT: &str = concat!(
@@ -158,6 +189,49 @@ run, the next one goes on, at last the cpu, with the same results and a warning.
 Examples:
   slotwise devices
   slotwise devices --format json";
+
+/// How a Slurm cluster is dumped; part of several helps.
+macro_rules! slurm {
+    () => {
+        "\
+  scontrol show nodes --json > nodes.json     22.05: sinfo --json
+  scontrol show jobs --json > jobs.json       or: squeue --json
+  scontrol show topology > topology.txt       or: /etc/slurm/topology.conf
+"
+    };
+}
+
+pub(super) const IMPORT_SLURM: &str = concat!(
+    "\
+Reads what Slurm's own tools print, 22.05 and later; the content of a file tells
+what it is:
+",
+    slurm!(),
+    "\
+In text it is scontrol -d show node and scontrol -d show job, both also with -o;
+without -d nothing tells devices.
+
+A block is a domain, a leaf switch a rack. Partitions are walls: nodes of one GPU
+type that serve different partitions are models of their own, TYPE/PARTITIONS.
+A job is an instance a node, with what it was given there; it can be moved if it
+may be requeued, names no nodes and has no reservation. What a node holds beyond
+its listed jobs is held by a job NODE/unknown, devices of which somebody has
+shards by NODE/shards; neither is moved. Left out, and counted on standard error:
+nodes without GPUs, with slices of GPUs or more than 16; of the waiting jobs those
+that wait for something else than nodes (a begin time, a limit, another job), and
+those that a queue has no words for (certain nodes, uneven numbers of GPUs).
+index_source of the snapshot says whether all devices were known.
+
+Any command reads a dump itself, its files between commas:
+  slotwise audit --cluster slurm:nodes.json,jobs.json,topology.txt
+The queue needs the nodes too, whose partitions are walls:
+  slotwise place --cluster slurm:nodes.json,jobs.json \\
+    --queue slurm:nodes.json,jobs.json
+
+Examples:
+  slotwise import slurm nodes.json jobs.json topology.txt --out c.json
+  slotwise import slurm nodes.txt jobs.txt --out c.json --queue-out q.jsonl"
+);
 
 pub(super) const GENERATE_CLUSTER: &str = "\
 Examples:
@@ -222,11 +296,19 @@ or one start) pauses every running job that it moves by --move-cost.
 
 AFR: mean share of avoidable partial nodes while jobs wait. AGU: mean share of
 busy GPUs then; BUSY: the same over the whole run. AJCT: mean time from
-submission to finish. FRAG: share of the time with a queue in which as many
-GPUs were free as its head asked for. EMPTY: mean number of empty nodes. WCC:
-share of time in which fillers sufficed for all slots. --format json has one
-object a run, with the exact sums, quantiles of waits and completion times by
-size (1, 2-4, 5-8, >8 GPUs), and what migrations cost.
+submission to finish. SAT: allocation at saturation, the largest share of GPUs
+busy while jobs waited. FRAG: share of the time with a queue in which as many
+GPUs were free as its head asked for; CAP: in which fewer were. EMPTY: mean
+number of empty nodes. WCC: share of time in which fillers sufficed for all
+slots. A JOB: mean number of migrations of a job. --format json has one object a
+run, with the exact sums, quantiles of waits and completion times by size (1,
+2-4, 5-8, >8 GPUs), and what migrations cost.
+
+--series has a row for each interval in which nothing happened; --minutes one
+for each minute and policy, with sums over its seconds: busy_gpu_s / seconds is
+the mean number of busy GPUs. --jobset has the jobs that finished: workload_name
+is the policy, allocated_resources the GPUs that a job held last, numbered from
+0 node by node.
 
 fft places by best-fit and every --round seconds packs all that runs onto the
 fewest nodes, if that frees one. drr places by best-fit and every --round seconds

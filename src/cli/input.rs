@@ -47,7 +47,8 @@ pub(super) fn node_events(path: &str, cluster: &Cluster, talk: &Talk) -> Result<
     Ok(events)
 }
 
-fn tell(notes: &[Note], talk: &Talk) {
+/// Tells the user what a reader noted.
+pub(super) fn tell(notes: &[Note], talk: &Talk) {
     for note in notes {
         talk.note(note);
     }

@@ -14,12 +14,14 @@ mod ranker;
 mod ranking;
 mod region;
 mod repack;
+mod scorer;
+mod tournament;
 mod walk;
 mod why;
 
 pub use audit::{Audit, Figures, PoolFigures, WccFigures, audit};
 pub use commit_loop::{CommitLoop, Decision, PlaceOptions, Status};
 pub use offers::{Offer, OfferKind, offers};
-pub use policy::Policy;
+pub use policy::{Arithmetic, Policy};
 pub use repack::Repack;
 pub use why::{Why, why_blocked};

@@ -86,7 +86,7 @@ pub fn offers(state: &State, policy: Policy, job: JobId) -> Vec<Offer> {
         let allowed = fits
             && match policy.method() {
                 Method::Anchor(_) => request.gpus == 0 || anchor::takes(state, id, request),
-                Method::Ordered(_) | Method::Random => true,
+                Method::Ordered(_) | Method::Random | Method::Scored(..) => true,
             };
         if allowed && offer.allowed == 0 {
             offer.first.clear();

@@ -11,6 +11,7 @@ use super::backfill::Reservation;
 use super::discipline::{Discipline, Waiting};
 use super::explain::{Cause, FirstTry, Probe};
 use super::measures::{Interval, Totals};
+use super::observe::{Observer, Stand};
 use super::outcome::Outcome;
 use super::running::{NEVER, Running};
 use super::scenario::Scenario;
@@ -41,16 +42,38 @@ pub fn simulate(
     options: &SimOptions,
     watch: &mut dyn FnMut(&Interval),
 ) -> Result<Outcome, OracleError> {
+    simulate_observed(scenario, scheduler, options, &mut Watch(watch))
+}
+
+/// As [`simulate`], for somebody who also wants to see who holds what.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn simulate_observed(
+    scenario: &Scenario,
+    scheduler: Scheduler,
+    options: &SimOptions,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, OracleError> {
     match scheduler.place_options(options.seed) {
         Some(settings) => {
             let mut state = State::new(scenario.cluster().clone());
             let site = CommitLoop::new(&mut state, settings);
-            Ok(Engine::new(scenario, options, scheduler, site).run(scheduler, watch))
+            Ok(Engine::new(scenario, options, scheduler, site).run(scheduler, observer))
         }
         None => {
             let site = Oracle::new(scenario)?;
-            Ok(Engine::new(scenario, options, scheduler, site).run(scheduler, watch))
+            Ok(Engine::new(scenario, options, scheduler, site).run(scheduler, observer))
         }
+    }
+}
+
+/// An observer that is shown the intervals alone.
+pub(super) struct Watch<'a>(pub(super) &'a mut dyn FnMut(&Interval));
+
+impl Observer for Watch<'_> {
+    fn interval(&mut self, interval: &Interval, _: Stand<'_>) {
+        (self.0)(interval);
     }
 }
 
@@ -65,6 +88,8 @@ pub(super) struct Engine<'a, S> {
     /// Events of nodes that have happened.
     happened: usize,
     waiting: Waiting,
+    /// What the waiting jobs ask for.
+    waiting_gpus: u64,
     running: Running<'a>,
     /// Jobs of the trace that have not finished.
     left: u64,
@@ -93,6 +118,7 @@ impl<'a, S: Site> Engine<'a, S> {
             arrived: 0,
             happened: 0,
             waiting: Waiting::new(options.discipline),
+            waiting_gpus: 0,
             running: Running::new(scenario, options.move_cost_s, now),
             left: scenario.jobs().len() as u64 - scenario.n_rejected(),
             changed: true,
@@ -105,23 +131,26 @@ impl<'a, S: Site> Engine<'a, S> {
         }
     }
 
-    fn run(mut self, scheduler: Scheduler, watch: &mut dyn FnMut(&Interval)) -> Outcome {
-        self.play(watch);
+    fn run(mut self, scheduler: Scheduler, observer: &mut dyn Observer) -> Outcome {
+        self.play(observer);
         self.finish(scheduler)
     }
 
     /// Plays the trace to its end.
-    pub(super) fn play(&mut self, watch: &mut dyn FnMut(&Interval)) {
+    pub(super) fn play(&mut self, observer: &mut dyn Observer) {
         let mut leaving = Vec::new();
         while self.left > 0
             && let Some(at) = self.next_instant()
         {
-            self.wait_until(at, watch);
-            self.depart(&mut leaving);
+            self.wait_until(at, observer);
+            self.depart(&mut leaving, observer);
             self.change_nodes();
             self.start_round();
             let new = self.arrive();
             self.pass(new);
+        }
+        if let Some(cluster) = self.site.cluster() {
+            observer.end(cluster);
         }
     }
 
@@ -161,7 +190,7 @@ impl<'a, S: Site> Engine<'a, S> {
     }
 
     /// Lets time pass.
-    fn wait_until(&mut self, at: u64, watch: &mut dyn FnMut(&Interval)) {
+    fn wait_until(&mut self, at: u64, observer: &mut dyn Observer) {
         debug_assert!(at >= self.now, "time runs back");
         if at <= self.now {
             return;
@@ -174,14 +203,19 @@ impl<'a, S: Site> Engine<'a, S> {
             to: at,
             running: self.running.len(),
             waiting: self.waiting.len() as u64,
-            busy_gpus: self.running.busy_gpus(),
+            waiting_gpus: self.waiting_gpus,
+            busy_gpus: view.busy_gpus,
             n_sif: view.n_sif,
             empty_nodes: view.empty_nodes,
             wcc: view.wcc,
             fragmented: head.is_some_and(|gpus| (1..=self.site.free_gpus()).contains(&gpus)),
+            lacking: head.is_some_and(|gpus| gpus > self.site.free_gpus()),
         };
         self.totals.add(&interval);
-        watch(&interval);
+        let changes = &self.scenario.events()[self.happened..];
+        let fails = changes.iter().take_while(|event| event.at_s <= at).any(|event| event.change == NodeChange::Fail);
+        let jobs_leave = fails || self.running.next_departure() == Some(at);
+        observer.interval(&interval, Stand { cluster: self.site.cluster(), jobs_leave });
         self.now = at;
     }
 
@@ -206,10 +240,13 @@ impl<'a, S: Site> Engine<'a, S> {
     }
 
     /// All departures of this instant, one event.
-    fn depart(&mut self, leaving: &mut Vec<JobId>) {
+    fn depart(&mut self, leaving: &mut Vec<JobId>, observer: &mut dyn Observer) {
         self.running.leave(self.now, leaving);
         if leaving.is_empty() {
             return;
+        }
+        if let Some(cluster) = self.site.cluster() {
+            observer.leaving(leaving, cluster);
         }
         let moved = self.site.end(leaving);
         self.running.pause(moved, self.now);
@@ -243,7 +280,9 @@ impl<'a, S: Site> Engine<'a, S> {
         for &job in &ended {
             self.running.kill(job, self.now);
             if let Some(position) = self.scenario.position(job) {
-                self.waiting.push(position, &self.scenario.jobs()[position]);
+                let job = &self.scenario.jobs()[position];
+                self.waiting.push(position, job);
+                self.waiting_gpus += job.gpus();
             }
         }
         let moved = self.site.change_nodes(&closed, &opened, &ended);
@@ -259,6 +298,7 @@ impl<'a, S: Site> Engine<'a, S> {
         {
             if !self.scenario.is_rejected(self.arrived) {
                 self.waiting.push(self.arrived, job);
+                self.waiting_gpus += job.gpus();
                 self.events += 1;
             }
             self.arrived += 1;
@@ -322,6 +362,7 @@ impl<'a, S: Site> Engine<'a, S> {
         self.running.enter(id, self.now, finish);
         self.running.pause(moved, self.now);
         self.waiting.remove(position, job);
+        self.waiting_gpus -= job.gpus();
         self.events += 1;
         (self.changed, self.unpacked) = (true, true);
         true

@@ -3,7 +3,7 @@
 use crate::anchor::State;
 use crate::decide::{CommitLoop, Offer, Why};
 
-use super::engine::{Engine, SimOptions};
+use super::engine::{Engine, SimOptions, Watch};
 use super::outcome::JobOutcome;
 use super::scenario::Scenario;
 use super::scheduler::Scheduler;
@@ -81,7 +81,7 @@ pub fn explain(
 
 fn look<S: Site>(mut engine: Engine<'_, S>, scheduler: Scheduler, position: usize) -> Explanation {
     engine.probe = Some(Probe::new(position));
-    engine.play(&mut |_| {});
+    engine.play(&mut Watch(&mut |_| {}));
     let probe = engine.probe.take().unwrap_or_else(|| Probe::new(position));
     let outcome = engine.finish(scheduler).jobs[position];
     Explanation { scheduler, outcome, waits: probe.waits, first_try: probe.first_try }

@@ -20,14 +20,21 @@
 //! What is placed where is decided by [`CommitLoop`](crate::decide::CommitLoop), as everywhere. Nothing here depends on
 //! threads, hash order or floating point; a run is a pure function of its [`Scenario`], [`Scheduler`] and [`SimOptions`].
 
+mod allocations;
 mod backfill;
+mod curve;
 mod discipline;
 mod engine;
 mod explain;
 mod fingerprint;
+mod load_curve;
 mod measures;
+mod minutes;
+mod observe;
+mod occupancy;
 mod outcome;
 mod quantiles;
+mod recorder;
 mod running;
 mod scenario;
 mod scheduler;
@@ -35,13 +42,20 @@ mod site;
 mod sizing;
 mod sweep;
 
+pub use allocations::Allocations;
+pub use curve::{Bucket, Curve, Extent, Gauge};
 pub use discipline::Discipline;
-pub use engine::{SimOptions, simulate};
+pub use engine::{SimOptions, simulate, simulate_observed};
 pub use explain::{Cause, Explanation, FirstTry, Wait, explain};
 pub use fingerprint::Fingerprint;
+pub use load_curve::{LoadBin, LoadCurve};
 pub use measures::{Interval, Totals};
+pub use minutes::{Minute, minutes, n_minutes};
+pub use observe::{Observer, Stand};
+pub use occupancy::Occupancy;
 pub use outcome::{JobOutcome, Outcome};
 pub use quantiles::{Quantiles, SIZE_CLASSES, SizeClass, Summary};
+pub use recorder::{Keep, Overview, Recorder};
 pub use running::{LostRun, Pauses};
 pub use scenario::Scenario;
 pub use scheduler::{ROUND_S, Scheduler, SchedulerError};

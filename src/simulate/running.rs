@@ -57,7 +57,6 @@ pub(super) struct Running<'a> {
     departures: BTreeSet<(u64, JobId)>,
     times: Vec<Times>,
     n: u64,
-    busy_gpus: u64,
     pauses: Pauses,
     lost: Vec<LostRun>,
 }
@@ -73,7 +72,6 @@ impl<'a> Running<'a> {
             departures: BTreeSet::new(),
             times: vec![waiting; cluster.jobs().len()],
             n: 0,
-            busy_gpus: 0,
             pauses: Pauses::default(),
             lost: Vec::new(),
         };
@@ -91,7 +89,6 @@ impl<'a> Running<'a> {
             self.departures.insert((finish, job));
         }
         self.n += 1;
-        self.busy_gpus += self.scenario.gpus(job);
     }
 
     /// The instant of the next departure.
@@ -107,7 +104,6 @@ impl<'a> Running<'a> {
         {
             self.departures.pop_first();
             self.n -= 1;
-            self.busy_gpus -= self.scenario.gpus(job);
             jobs.push(job);
         }
     }
@@ -120,7 +116,6 @@ impl<'a> Running<'a> {
         self.departures.remove(&(finish, job));
         let gpus = self.scenario.gpus(job);
         self.n -= 1;
-        self.busy_gpus -= gpus;
         self.lost.push(LostRun { position: self.scenario.position(job), start, end: now, gpus });
     }
 
@@ -163,11 +158,6 @@ impl<'a> Running<'a> {
     /// The number of running jobs.
     pub(super) fn len(&self) -> u64 {
         self.n
-    }
-
-    /// GPUs that running jobs hold.
-    pub(super) fn busy_gpus(&self) -> u64 {
-        self.busy_gpus
     }
 
     /// The times of all jobs of the cluster, what migrations cost, and the runs that nodes ended.

@@ -52,9 +52,7 @@ pub const ROUND_S: u64 = 360;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SchedulerError {
     /// No such policy.
-    #[error(
-        "there is no policy \"{0}\", expected compass, compass-paper, best-fit, worst-fit, first-fit, random, fft, drr or sif-opt"
-    )]
+    #[error("there is no policy \"{0}\", expected one of {names}", names = Scheduler::names().collect::<Vec<_>>().join(", "))]
     Policy(String),
     /// No such trigger.
     #[error("found {0:?} behind the policy, expected every-event, when-blocked or never")]
@@ -94,7 +92,9 @@ impl Scheduler {
                 Some(round_s) => return Ok(Self::Rounds { repack, round_s }),
             }
         }
-        let mut parts = word.splitn(3, ':');
+        // A colon may also be part of the policy's own name.
+        let whole = Policy::from_str(word).is_ok();
+        let mut parts = word.splitn(if whole { 1 } else { 3 }, ':');
         let (name, trigger, budget) = (parts.next().unwrap_or_default(), parts.next(), parts.next());
         let policy = match Policy::from_str(name) {
             Ok(policy) => Some(policy),
@@ -219,7 +219,8 @@ mod tests {
         assert_eq!(trigger("best-fit"), None);
         for bad in [
             "",
-            "fgd",
+            "fgd:when-blocked",
+            "first-fit:peer",
             "compass:",
             "compass:often",
             "best-fit:never",

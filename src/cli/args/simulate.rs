@@ -72,6 +72,12 @@ pub(in super::super) struct SimulateArgs {
     /// Write how things stood at every time (CSV, a row for each interval in which nothing happened)
     #[arg(long, value_name = "FILE")]
     pub(in super::super) series: Option<PathBuf>,
+    /// Write the same by minutes (CSV, a row for each minute and policy)
+    #[arg(long, value_name = "FILE")]
+    pub(in super::super) minutes: Option<PathBuf>,
+    /// Write the jobs, and which GPUs each held, as a JobSet that evalys reads (CSV)
+    #[arg(long, value_name = "FILE")]
+    pub(in super::super) jobset: Option<PathBuf>,
 }
 
 pub(super) fn discipline() -> impl TypedValueParser<Value = Discipline> {

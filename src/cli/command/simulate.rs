@@ -1,5 +1,7 @@
 //! `simulate`: plays a trace against a cluster under several schedulers, and compares them.
 
+mod files;
+
 use indicatif::ProgressBar;
 use rayon::prelude::*;
 
@@ -7,16 +9,15 @@ use super::super::args::{Format, SimulateArgs};
 use super::super::{help, input};
 use super::{Failure, Options, Output, Talk};
 use crate::anchor::Trigger;
-use crate::cluster::BuildError;
+use crate::cluster::{BuildError, Cluster, JobId};
 use crate::formats::{FormatError, TraceOptions};
-use crate::report::{
-    Run, SERIES_HEADER, Setting, append_series_row, explanation_json, explanation_table, simulation_json,
-    simulation_table,
-};
+use crate::report::{Run, Setting, explanation_json, explanation_table, simulation_json, simulation_table};
 use crate::simulate::{
-    DAY_S, Interval, OracleError, Scenario, Scheduler, Share, SimOptions, Summary, explain, nodes_for, simulate,
+    DAY_S, Interval, Observer, OracleError, Recorder, Scenario, Scheduler, Share, SimOptions, Stand, Summary, explain,
+    nodes_for, simulate_observed,
 };
 use crate::workload::TraceJob;
+use files::Files;
 
 /// GPUs of a node where no cluster is given.
 pub(super) const NODE: u8 = 8;
@@ -30,8 +31,8 @@ pub(super) const NOMINAL_GPUS: u64 = 1000;
 /// Intervals between two moves of the progress bar.
 const STEP: u64 = 1024;
 
-/// A run, and how things stood over time, if that is wanted.
-type Played = Result<(Run, Vec<Interval>), OracleError>;
+/// A run, and what was kept of it.
+type Played = (Run, Recorder);
 
 pub(super) fn run(args: &SimulateArgs, options: &Options, talk: &Talk) -> Result<(), Failure> {
     let schedulers = schedulers(&args.policy, (args.compact, args.migration_budget), args.round)?;
@@ -58,33 +59,33 @@ pub(super) fn run(args: &SimulateArgs, options: &Options, talk: &Talk) -> Result
     if let Some(job) = &args.explain {
         return tell_why(job, &scenario, &schedulers, args, options);
     }
-    // Both files are begun before the work, so that a bad path costs no time, and get their names after it.
-    let series = args.series.as_deref().map(|path| Output::open(Some(path))).transpose()?;
+    // All files are begun before the work, so that a bad path costs no time, and get their names after it.
+    let files = Files::begin(args)?;
     let mut output = Output::open(options.out.as_deref())?;
 
     let settings = SimOptions { discipline: args.discipline, move_cost_s: args.move_cost, seed: args.seed };
     let steps = scenario.jobs().len() as u64 * 2;
     let bar = talk.progress(steps * schedulers.len() as u64, "simulating");
-    let play = |&scheduler: &Scheduler| play(&scenario, scheduler, &settings, series.is_some(), &bar);
+    let play = |&scheduler: &Scheduler| {
+        let recorder = Recorder::new(&scenario, files.keep());
+        play(&scenario, scheduler, &settings, recorder, &bar)
+    };
     let threads = rayon::ThreadPoolBuilder::new().num_threads(options.threads).build();
     let threads = threads.map_err(|error| Failure::failed(format_args!("cannot start threads: {error}")))?;
-    let played: Vec<Played> = threads.install(|| schedulers.par_iter().map(play).collect());
+    let played: Vec<Result<Played, OracleError>> = threads.install(|| schedulers.par_iter().map(play).collect());
     bar.finish_and_clear();
-    let played: Vec<(Run, Vec<Interval>)> = played.into_iter().collect::<Result<_, _>>().map_err(Failure::input)?;
-    let (runs, intervals): (Vec<Run>, Vec<Vec<Interval>>) = played.into_iter().unzip();
+    let played: Vec<Played> = played.into_iter().collect::<Result<_, _>>().map_err(Failure::input)?;
+    let (runs, recorders): (Vec<Run>, Vec<Recorder>) = played.into_iter().unzip();
 
     let mut bytes = Vec::new();
     match options.format {
-        Format::Table => bytes.extend(simulation_table(&setting, &runs).bytes()),
+        Format::Table => bytes.extend(simulation_table(&setting, &runs)?.bytes()),
         Format::Json => runs.iter().try_for_each(|run| simulation_json(&mut bytes, &setting, run))?,
     }
     output.write(&bytes)?;
-    if let Some(mut series) = series {
-        write_series(&mut series, &runs, &intervals)?;
-        output.finish()?;
-        return series.finish();
-    }
-    output.finish()
+    let finished = files.write(&scenario, &runs, &recorders)?;
+    output.finish()?;
+    finished.into_iter().try_for_each(Output::finish)
 }
 
 /// Why a job waited, under each scheduler.
@@ -172,40 +173,43 @@ fn in_window(mut jobs: Vec<TraceJob>, window: Option<(u64, u64)>) -> Vec<TraceJo
     jobs
 }
 
+/// Moves the progress bar while a recorder looks on.
+struct Watched<'a> {
+    recorder: Recorder,
+    bar: &'a ProgressBar,
+    seen: u64,
+}
+
+impl Observer for Watched<'_> {
+    fn interval(&mut self, interval: &Interval, stand: Stand<'_>) {
+        self.seen += 1;
+        if self.seen.is_multiple_of(STEP) {
+            self.bar.inc(STEP);
+        }
+        self.recorder.interval(interval, stand);
+    }
+
+    fn leaving(&mut self, jobs: &[JobId], cluster: &Cluster) {
+        self.recorder.leaving(jobs, cluster);
+    }
+
+    fn end(&mut self, cluster: &Cluster) {
+        self.recorder.end(cluster);
+    }
+}
+
 /// One run.
 fn play(
     scenario: &Scenario,
     scheduler: Scheduler,
     settings: &SimOptions,
-    keep_series: bool,
+    recorder: Recorder,
     bar: &ProgressBar,
-) -> Played {
-    let (mut seen, mut intervals) = (0u64, Vec::new());
-    let outcome = simulate(scenario, scheduler, settings, &mut |interval| {
-        seen += 1;
-        if seen.is_multiple_of(STEP) {
-            bar.inc(STEP);
-        }
-        if keep_series {
-            intervals.push(*interval);
-        }
-    })?;
+) -> Result<Played, OracleError> {
+    let mut watched = Watched { recorder, bar, seen: 0 };
+    let outcome = simulate_observed(scenario, scheduler, settings, &mut watched)?;
     // Instants without a change of time have no interval.
-    bar.inc((scenario.jobs().len() as u64 * 2).saturating_sub(seen / STEP * STEP));
+    bar.inc((scenario.jobs().len() as u64 * 2).saturating_sub(watched.seen / STEP * STEP));
     let summary = Summary::of(scenario, &outcome);
-    Ok((Run { outcome, summary }, intervals))
-}
-
-fn write_series(output: &mut Output, runs: &[Run], intervals: &[Vec<Interval>]) -> Result<(), Failure> {
-    output.write(SERIES_HEADER.as_bytes())?;
-    let mut rows = Vec::new();
-    for (run, intervals) in runs.iter().zip(intervals) {
-        let name = run.outcome.scheduler.to_string();
-        for interval in intervals {
-            rows.clear();
-            append_series_row(&mut rows, &name, interval);
-            output.write(&rows)?;
-        }
-    }
-    Ok(())
+    Ok((Run { outcome, summary }, watched.recorder))
 }
