@@ -133,9 +133,6 @@ impl<'a, S: Site> Engine<'a, S> {
 
     fn run(mut self, scheduler: Scheduler, observer: &mut dyn Observer) -> Outcome {
         self.play(observer);
-        if let Some(cluster) = self.site.cluster() {
-            observer.end(cluster);
-        }
         self.finish(scheduler)
     }
 
@@ -151,6 +148,9 @@ impl<'a, S: Site> Engine<'a, S> {
             self.start_round();
             let new = self.arrive();
             self.pass(new);
+        }
+        if let Some(cluster) = self.site.cluster() {
+            observer.end(cluster);
         }
     }
 

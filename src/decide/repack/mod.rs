@@ -30,14 +30,13 @@ impl Repack {
     }
 }
 
-/// The nodes of a pool that hold something and whose instances may all go to any other such node, ascending. Shares of a
-/// device never move.
+/// The nodes of a pool that hold something and whose instances may all go to any other such node, ascending. Those with a
+/// shared device are not among them.
 fn free_nodes(state: &State, pool: PoolId) -> Vec<NodeId> {
     let cluster = state.cluster();
     let nodes = state.pool(pool).nodes().iter().copied();
-    let held = nodes
-        .filter(|&id| cluster.node(id).schedulable() && cluster.node(id).busy() != 0)
-        .filter(|&id| cluster.node(id).shared() == 0);
+    let plain = nodes.filter(|&id| cluster.node(id).schedulable() && cluster.node(id).shared() == 0);
+    let held = plain.filter(|&id| cluster.node(id).busy() != 0);
     held.filter(|&id| cluster.instances_on(id).all(|instance| is_free(cluster, instance, id))).collect()
 }
 
@@ -105,6 +104,23 @@ mod tests {
         let (nodes, moved) = after(&[&[101], &[1], &[2], &[4]], Repack::FewestNodes);
         assert_eq!((&nodes[0][..], moved), (&[1][..], 3));
         assert!(nodes.contains(&vec![4, 2, 1]));
+    }
+
+    #[test]
+    fn a_node_with_a_shared_device_is_left_alone() {
+        let mut builder = ClusterBuilder::new();
+        for number in 0..2 {
+            let node = builder.add_node(&NodeSpec { name: &format!("n{number}"), gpus: 8, ..NodeSpec::default() });
+            let spec = JobSpec { name: &format!("j{number}"), gpus: 1, gpu_milli: 500, ..JobSpec::default() };
+            builder.add_running(&spec, &[Seat { node: node.unwrap(), gpus: None }]).unwrap();
+        }
+        let mut state = State::new(builder.finish().unwrap());
+        state.index_free_gpus();
+        for repack in [Repack::FewestNodes, Repack::DrainLeastUsed] {
+            let mut transaction = state.begin();
+            repack.run(&mut transaction);
+            assert!(transaction.migrations().is_empty());
+        }
     }
 
     #[test]
