@@ -62,7 +62,13 @@ fn other_outputs(command: &Command) -> Vec<(&'static str, &Path)> {
     let outputs = match command {
         Command::Place(args) => vec![("--snapshot-out", &args.snapshot_out)],
         Command::Simulate(args) => {
-            vec![("--series", &args.series), ("--minutes", &args.minutes), ("--jobset", &args.jobset)]
+            vec![
+                ("--series", &args.series),
+                ("--minutes", &args.minutes),
+                ("--jobset", &args.jobset),
+                ("--html", &args.html),
+                ("--svg", &args.svg),
+            ]
         }
         _ => Vec::new(),
     };

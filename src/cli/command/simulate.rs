@@ -9,7 +9,7 @@ use super::super::args::{Format, SimulateArgs};
 use super::super::{help, input};
 use super::{Failure, Options, Output, Talk};
 use crate::cluster::{BuildError, Cluster, JobId};
-use crate::formats::{FormatError, TraceOptions};
+use crate::formats::{FormatError, Note, TraceOptions};
 use crate::report::{Run, Setting, simulation_json, simulation_table};
 use crate::simulate::{
     Interval, Observer, OracleError, Recorder, Scenario, Scheduler, Share, SimOptions, Stand, Summary, nodes_for,
@@ -43,7 +43,7 @@ pub(super) fn run(args: &SimulateArgs, options: &Options, talk: &Talk) -> Result
         .iter()
         .map(|word| Scheduler::parse(word, defaults).map_err(|error| Failure::input(format_args!("--policy: {error}"))))
         .collect::<Result<_, _>>()?;
-    let (scenario, eta) = scenario(args, talk)?;
+    let (scenario, eta, notes) = scenario(args, talk)?;
     let cluster = scenario.cluster();
     let setting = Setting {
         trace: &args.trace,
@@ -59,7 +59,7 @@ pub(super) fn run(args: &SimulateArgs, options: &Options, talk: &Talk) -> Result
         talk.note(format_args!("{} jobs are larger than the cluster and are left out", scenario.n_rejected()));
     }
     // All files are begun before the work, so that a bad path costs no time, and get their names after it.
-    let files = Files::begin(args)?;
+    let files = Files::begin(args, &schedulers)?;
     let mut output = Output::open(options.out.as_deref())?;
 
     let settings = SimOptions { discipline: args.discipline, move_cost_s: args.move_cost, seed: args.seed };
@@ -82,29 +82,31 @@ pub(super) fn run(args: &SimulateArgs, options: &Options, talk: &Talk) -> Result
         Format::Json => runs.iter().try_for_each(|run| simulation_json(&mut bytes, &setting, run))?,
     }
     output.write(&bytes)?;
-    let finished = files.write(&scenario, &runs, &recorders)?;
+    let finished = files.write(&setting, &scenario, &notes, &runs, &recorders)?;
     output.finish()?;
     finished.into_iter().try_for_each(Output::finish)
 }
 
-/// The cluster and the jobs; and the share that sized the cluster, if one did.
-fn scenario(args: &SimulateArgs, talk: &Talk) -> Result<(Scenario, Option<Share>), Failure> {
+/// The cluster and the jobs; the share that sized the cluster, if one did; and what there was to note about both.
+fn scenario(args: &SimulateArgs, talk: &Talk) -> Result<(Scenario, Option<Share>, Vec<Note>), Failure> {
     let bad = |error: BuildError| Failure::from(FormatError::new(&args.trace, error));
-    let snapshot = args.cluster.as_deref().map(|origin| input::cluster(origin, talk)).transpose()?;
+    let mut snapshot = args.cluster.as_deref().map(|origin| input::cluster(origin, talk)).transpose()?;
     let gpus = match (&snapshot, args.nodes) {
         (Some(snapshot), _) => snapshot.cluster.gpus(),
         (None, nodes) => nodes.map_or(NOMINAL_GPUS, |nodes| nodes * u64::from(NODE)),
     };
     let options =
         TraceOptions { gpus, load_percent: args.load, mix: args.mix, gpus_per_proc: args.processors.gpus_per_proc };
-    let jobs = input::trace(&args.trace, &options, talk)?;
+    let (jobs, of_trace) = input::trace(&args.trace, &options, talk)?;
+    let mut notes = snapshot.as_mut().map_or(Vec::new(), |snapshot| std::mem::take(&mut snapshot.notes));
+    notes.extend(of_trace);
     let jobs = in_window(jobs, window(args));
     if jobs.is_empty() {
         talk.note("no job is submitted in the window");
     }
     match (snapshot, args.nodes) {
-        (Some(snapshot), _) => Ok((Scenario::new(snapshot.cluster, jobs).map_err(bad)?, None)),
-        (None, Some(nodes)) => Ok((Scenario::homogeneous(nodes, NODE, jobs).map_err(bad)?, None)),
+        (Some(snapshot), _) => Ok((Scenario::new(snapshot.cluster, jobs).map_err(bad)?, None, notes)),
+        (None, Some(nodes)) => Ok((Scenario::homogeneous(nodes, NODE, jobs).map_err(bad)?, None, notes)),
         (None, None) => {
             let eta = args.eta.unwrap_or_default();
             let nodes = nodes_for(&jobs, eta, args.until, NODE);
@@ -112,7 +114,7 @@ fn scenario(args: &SimulateArgs, talk: &Talk) -> Result<(Scenario, Option<Share>
                 let text = format!("found jobs that need {nodes} nodes, expected at most {MOST_NODES}, or --nodes");
                 return Err(FormatError::new(&args.trace, text).into());
             }
-            Ok((Scenario::homogeneous(nodes, NODE, jobs).map_err(bad)?, Some(eta)))
+            Ok((Scenario::homogeneous(nodes, NODE, jobs).map_err(bad)?, Some(eta), notes))
         }
     }
 }
