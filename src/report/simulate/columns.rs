@@ -133,7 +133,8 @@ impl Column {
         }
     }
 
-    /// Of each run, whether its value is the best of those that take part. Nothing is where all of them are equal.
+    /// Of each run, whether its value is the best of those that take part, as far as it is shown: what reads the same is
+    /// as good. Nothing is where all of them read the same.
     pub(super) fn best(&self, runs: &[Value], takes_part: &[bool]) -> Vec<bool> {
         let sign = match self.better {
             Better::Lower => 1.0,
@@ -144,9 +145,12 @@ impl Column {
             if takes_part { self.value(run).and_then(Value::as_f64).map(|value| value * sign) } else { None }
         };
         let costs: Vec<Option<f64>> = runs.iter().zip(takes_part).map(cost).collect();
-        let of_all = |pick: fn(f64, f64) -> f64| costs.iter().copied().flatten().reduce(pick);
-        let (least, most) = (of_all(f64::min), of_all(f64::max));
-        costs.iter().map(|&cost| cost.is_some() && cost == least && least != most).collect()
+        let Some(least) = costs.iter().copied().flatten().reduce(f64::min) else { return vec![false; runs.len()] };
+        let texts: Vec<Option<String>> =
+            runs.iter().zip(&costs).map(|(run, cost)| cost.map(|_| self.text(run))).collect();
+        let best = costs.iter().position(|&cost| cost == Some(least)).and_then(|at| texts[at].clone());
+        let differs = texts.iter().flatten().any(|text| Some(text) != best.as_ref());
+        texts.iter().map(|text| differs && text.is_some() && *text == best).collect()
     }
 }
 
@@ -162,6 +166,9 @@ mod tests {
         let afr = &COLUMNS[0];
         assert_eq!(afr.best(&runs, &[true, true, true, false, true]), [false, true, false, false, true]);
         assert_eq!(afr.best(&runs[1..2], &[true]), [false]);
+        let close = [json!({"afr": 0.10001}), json!({"afr": 0.10002}), json!({"afr": 0.2})];
+        assert_eq!(afr.best(&close, &[true; 3]), [true, true, false]);
+        assert_eq!(afr.best(&close[..2], &[true; 2]), [false, false]);
         assert_eq!(afr.best(&runs[2..3], &[true]), [false]);
         assert_eq!([afr.text(&runs[0]), afr.text(&runs[2])], ["0.2000", "-"]);
         let busy = COLUMNS.iter().find(|column| column.name == "BUSY").unwrap();

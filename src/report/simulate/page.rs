@@ -161,7 +161,7 @@ impl<'a> Page<'a> {
                             h2 { "Policies" }
                             (self.comparison())
                             p.about {
-                                "The best values are marked where there is a difference; sif-opt, a bound, takes no part. "
+                                "The best values are marked where a difference shows; sif-opt, a bound, takes no part. "
                                 "AFR, AGU, FRAG and CAP are means over the time in which jobs wait. Times are in seconds."
                             }
                             details { summary { "What the columns mean" } dl.words {
