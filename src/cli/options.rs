@@ -51,8 +51,15 @@ fn inputs(command: &Command) -> Vec<&str> {
     match command {
         Command::Score(args) => vec![&args.cluster.cluster, &args.queue, &args.candidates],
         Command::Place(args) => vec![&args.cluster.cluster, &args.queue],
+        Command::Plan(args) => std::iter::once(&args.cluster.cluster[..]).chain(args.queue.as_deref()).collect(),
         Command::Audit(args) => vec![&args.cluster.cluster],
-        Command::Simulate(args) => std::iter::once(&args.trace[..]).chain(args.cluster.as_deref()).collect(),
+        Command::Simulate(args) => {
+            let others = args.cluster.as_deref().into_iter().chain(args.events.as_deref());
+            std::iter::once(&args.trace[..]).chain(others).collect()
+        }
+        Command::Sweep(args) => std::iter::once(&args.trace[..]).chain(args.cluster.as_deref()).collect(),
+        Command::Merge(args) => args.files.iter().map(String::as_str).collect(),
+        Command::Import(import) => import.files().iter().map(String::as_str).collect(),
         _ => Vec::new(),
     }
 }
@@ -60,24 +67,24 @@ fn inputs(command: &Command) -> Vec<&str> {
 /// The files that are written beside the results, with their options.
 fn other_outputs(command: &Command) -> Vec<(&'static str, &Path)> {
     let outputs = match command {
-        Command::Place(args) => vec![("--snapshot-out", &args.snapshot_out)],
-        Command::Simulate(args) => {
-            vec![
-                ("--series", &args.series),
-                ("--minutes", &args.minutes),
-                ("--jobset", &args.jobset),
-                ("--html", &args.html),
-                ("--svg", &args.svg),
-            ]
-        }
+        Command::Place(args) => vec![("--snapshot-out", args.snapshot_out.as_deref())],
+        Command::Simulate(args) => vec![
+            ("--series", args.series.as_deref()),
+            ("--minutes", args.minutes.as_deref()),
+            ("--jobset", args.jobset.as_deref()),
+            ("--html", args.html.as_deref()),
+            ("--svg", args.svg.as_deref()),
+        ],
+        Command::Import(import) => vec![("--queue-out", import.queue_out().map(PathBuf::as_path))],
         _ => Vec::new(),
     };
-    outputs.into_iter().filter_map(|(option, path)| Some((option, path.as_deref()?))).collect()
+    outputs.into_iter().filter_map(|(option, path)| Some((option, path?))).collect()
 }
 
-/// `-`, also behind the name of a format.
+/// `-`, also behind the name of a format, and among the files of a dump.
 fn is_stdin(input: &str) -> bool {
-    input == "-" || input.ends_with(":-")
+    let files = input.split_once(':').map_or(input, |(_, files)| files);
+    files.split(',').any(|file| file == "-")
 }
 
 fn is_device(path: &Path) -> bool {

@@ -42,6 +42,8 @@ pub struct Setting<'a> {
     pub move_cost_s: u64,
     /// The seed of the random policy.
     pub seed: u64,
+    /// Where the events of nodes came from, if there are any.
+    pub node_events: Option<&'a str>,
 }
 
 /// One run of a comparison.
@@ -60,23 +62,23 @@ fn share(part: u128, whole: u128) -> Option<f64> {
 
 impl Run {
     /// AFR: the mean of SIF over the peak.
-    fn afr(&self, nodes: u64) -> Option<f64> {
+    pub(super) fn afr(&self, nodes: u64) -> Option<f64> {
         let totals = &self.outcome.totals;
         share(totals.peak_n_sif, u128::from(totals.peak_seconds) * u128::from(nodes))
     }
 
     /// AGU: the share of GPUs that were busy in the peak.
-    fn agu(&self, gpus: u64) -> Option<f64> {
+    pub(super) fn agu(&self, gpus: u64) -> Option<f64> {
         let totals = &self.outcome.totals;
         share(totals.peak_busy, u128::from(totals.peak_seconds) * u128::from(gpus))
     }
 
-    fn utilisation(&self, gpus: u64) -> Option<f64> {
+    pub(super) fn utilisation(&self, gpus: u64) -> Option<f64> {
         let totals = &self.outcome.totals;
         share(totals.busy, u128::from(totals.seconds) * u128::from(gpus))
     }
 
-    fn wcc_coverage(&self) -> Option<f64> {
+    pub(super) fn wcc_coverage(&self) -> Option<f64> {
         let totals = &self.outcome.totals;
         if totals.wcc_known { share(totals.wcc_seconds.into(), totals.seconds.into()) } else { None }
     }
@@ -182,6 +184,11 @@ fn document<'a>(setting: &Setting<'a>, run: &Run) -> Document<'a> {
             pauses_per_job: TimesOut::of(&summary.pauses),
             gpu_seconds_lost: outcome.pauses.gpu_seconds_lost,
         },
+        failures: setting.node_events.map(|node_events| FailuresOut {
+            node_events,
+            runs_killed: outcome.lost.len() as u64,
+            gpu_seconds_lost: outcome.gpu_seconds_lost_by_failures(),
+        }),
     }
 }
 
@@ -225,6 +232,15 @@ struct Document<'a> {
     wait_s: TimesOut,
     by_size: Vec<ClassOut<'a>>,
     migrations: MigrationsOut,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failures: Option<FailuresOut<'a>>,
+}
+
+#[derive(Serialize)]
+struct FailuresOut<'a> {
+    node_events: &'a str,
+    runs_killed: u64,
+    gpu_seconds_lost: u128,
 }
 
 #[derive(Serialize)]

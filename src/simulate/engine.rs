@@ -1,9 +1,11 @@
 //! The event loop.
 
+use std::collections::BTreeMap;
+
 use crate::anchor::State;
-use crate::cluster::JobId;
+use crate::cluster::{JobId, NodeId};
 use crate::decide::CommitLoop;
-use crate::workload::TraceJob;
+use crate::workload::{NodeChange, TraceJob};
 
 use super::backfill::Reservation;
 use super::discipline::{Discipline, Waiting};
@@ -82,6 +84,8 @@ struct Engine<'a, S> {
     now: u64,
     /// Where the next arrival is looked for.
     arrived: usize,
+    /// Events of nodes that have happened.
+    happened: usize,
     waiting: Waiting,
     /// What the waiting jobs ask for.
     waiting_gpus: u64,
@@ -104,6 +108,7 @@ impl<'a, S: Site> Engine<'a, S> {
             site,
             now,
             arrived: 0,
+            happened: 0,
             waiting: Waiting::new(options.discipline),
             waiting_gpus: 0,
             running: Running::new(scenario, options.move_cost_s, now),
@@ -122,6 +127,7 @@ impl<'a, S: Site> Engine<'a, S> {
         {
             self.wait_until(at, observer);
             self.depart(&mut leaving, observer);
+            self.change_nodes();
             let new = self.arrive();
             self.pass(new);
         }
@@ -138,10 +144,8 @@ impl<'a, S: Site> Engine<'a, S> {
             self.arrived += 1;
         }
         let arrival = self.scenario.jobs().get(self.arrived).map(|job| job.submit_s);
-        match (arrival, self.running.next_departure()) {
-            (Some(arrival), Some(departure)) => Some(arrival.min(departure)),
-            (arrival, departure) => arrival.or(departure),
-        }
+        let change = self.scenario.events().get(self.happened).map(|event| event.at_s.max(self.now));
+        [arrival, self.running.next_departure(), change].into_iter().flatten().min()
     }
 
     /// Lets time pass.
@@ -158,7 +162,7 @@ impl<'a, S: Site> Engine<'a, S> {
             running: self.running.len(),
             waiting: self.waiting.len() as u64,
             waiting_gpus: self.waiting_gpus,
-            busy_gpus: self.running.busy_gpus(),
+            busy_gpus: view.busy_gpus,
             n_sif: view.n_sif,
             empty_nodes: view.empty_nodes,
             wcc: view.wcc,
@@ -166,7 +170,9 @@ impl<'a, S: Site> Engine<'a, S> {
             lacking: head.is_some_and(|gpus| gpus > self.site.free_gpus()),
         };
         self.totals.add(&interval);
-        let jobs_leave = self.running.next_departure() == Some(at);
+        let changes = &self.scenario.events()[self.happened..];
+        let fails = changes.iter().take_while(|event| event.at_s <= at).any(|event| event.change == NodeChange::Fail);
+        let jobs_leave = fails || self.running.next_departure() == Some(at);
         observer.interval(&interval, Stand { cluster: self.site.cluster(), jobs_leave });
         self.now = at;
     }
@@ -184,6 +190,41 @@ impl<'a, S: Site> Engine<'a, S> {
         self.running.pause(moved, self.now);
         self.left -= leaving.iter().filter(|&&job| self.scenario.position(job).is_some()).count() as u64;
         self.events += leaving.len() as u64;
+        self.changed = true;
+    }
+
+    /// All changes of nodes of this instant, one event; those before the first submission happen at it. Jobs that it ends
+    /// wait again, each at the place that its submission gives it.
+    fn change_nodes(&mut self) {
+        let events = &self.scenario.events()[self.happened..];
+        let n = events.partition_point(|event| event.at_s <= self.now);
+        if n == 0 {
+            return;
+        }
+        self.happened += n;
+        self.events += n as u64;
+        let mut open = BTreeMap::new();
+        let mut ended = Vec::new();
+        for event in &events[..n] {
+            open.insert(event.node, event.change == NodeChange::Return);
+            if event.change == NodeChange::Fail {
+                ended.extend(self.site.jobs_on(event.node));
+            }
+        }
+        ended.sort_unstable();
+        ended.dedup();
+        let those = |wanted: bool| open.iter().filter(|(_, open)| **open == wanted).map(|(&node, _)| node).collect();
+        let (closed, opened): (Vec<NodeId>, Vec<NodeId>) = (those(false), those(true));
+        for &job in &ended {
+            self.running.kill(job, self.now);
+            if let Some(position) = self.scenario.position(job) {
+                let job = &self.scenario.jobs()[position];
+                self.waiting.push(position, job);
+                self.waiting_gpus += job.gpus();
+            }
+        }
+        let moved = self.site.change_nodes(&closed, &opened, &ended);
+        self.running.pause(moved, self.now);
         self.changed = true;
     }
 

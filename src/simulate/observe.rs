@@ -9,7 +9,7 @@ use super::measures::Interval;
 pub struct Stand<'a> {
     /// Who held what. `None` under the oracle, which assigns nothing to a node.
     pub cluster: Option<&'a Cluster>,
-    /// Whether jobs leave at the end of the interval. Where none does, no fewer GPUs are busy afterwards.
+    /// Whether jobs leave at the end of the interval, or nodes fail that may end some. Where none does, no fewer GPUs are busy afterwards.
     pub jobs_leave: bool,
 }
 
@@ -18,7 +18,7 @@ pub trait Observer {
     /// Nothing happened in this interval, and now something is about to.
     fn interval(&mut self, interval: &Interval, stand: Stand<'_>);
 
-    /// These jobs are about to leave `cluster`, by job. Never called under the oracle.
+    /// These jobs are about to leave `cluster`, by job, at their end: not those that a failing node ends. Never called under the oracle.
     fn leaving(&mut self, jobs: &[JobId], cluster: &Cluster) {
         let _ = (jobs, cluster);
     }

@@ -12,23 +12,20 @@ use crate::cluster::{BuildError, Cluster, JobId};
 use crate::formats::{FormatError, Note, TraceOptions};
 use crate::report::{Run, Setting, simulation_json, simulation_table};
 use crate::simulate::{
-    Interval, Observer, OracleError, Recorder, Scenario, Scheduler, Share, SimOptions, Stand, Summary, nodes_for,
-    simulate_observed,
+    DAY_S, Interval, Observer, OracleError, Recorder, Scenario, Scheduler, Share, SimOptions, Stand, Summary,
+    nodes_for, simulate_observed,
 };
 use crate::workload::TraceJob;
 use files::Files;
 
 /// GPUs of a node where no cluster is given.
-const NODE: u8 = 8;
+pub(super) const NODE: u8 = 8;
 
 /// The most nodes that a trace may ask for, as --nodes has it: beyond it memory may not do.
-const MOST_NODES: u64 = help::MOST / NODE as u64;
+pub(super) const MOST_NODES: u64 = help::MOST / NODE as u64;
 
 /// The GPUs that a synthetic trace loads where the trace sizes the cluster.
-const NOMINAL_GPUS: u64 = 1000;
-
-/// Seconds of a day.
-const DAY: u64 = 86_400;
+pub(super) const NOMINAL_GPUS: u64 = 1000;
 
 /// Intervals between two moves of the progress bar.
 const STEP: u64 = 1024;
@@ -43,7 +40,11 @@ pub(super) fn run(args: &SimulateArgs, options: &Options, talk: &Talk) -> Result
         .iter()
         .map(|word| Scheduler::parse(word, defaults).map_err(|error| Failure::input(format_args!("--policy: {error}"))))
         .collect::<Result<_, _>>()?;
-    let (scenario, eta, notes) = scenario(args, talk)?;
+    let (mut scenario, eta, notes) = scenario(args, talk)?;
+    if let Some(path) = &args.events {
+        let events = input::node_events(path, scenario.cluster(), talk)?;
+        scenario = scenario.with_events(events);
+    }
     let cluster = scenario.cluster();
     let setting = Setting {
         trace: &args.trace,
@@ -54,6 +55,7 @@ pub(super) fn run(args: &SimulateArgs, options: &Options, talk: &Talk) -> Result
         discipline: args.discipline,
         move_cost_s: args.move_cost,
         seed: args.seed,
+        node_events: args.events.as_deref(),
     };
     if scenario.n_rejected() > 0 {
         talk.note(format_args!("{} jobs are larger than the cluster and are left out", scenario.n_rejected()));
@@ -121,7 +123,7 @@ fn scenario(args: &SimulateArgs, talk: &Talk) -> Result<(Scenario, Option<Share>
 
 /// The seconds of the trace that are played.
 fn window(args: &SimulateArgs) -> Option<(u64, u64)> {
-    let day = |day: u32| (u64::from(day) * DAY, (u64::from(day) + 1) * DAY);
+    let day = |day: u32| (u64::from(day) * DAY_S, (u64::from(day) + 1) * DAY_S);
     args.window.or(args.day.map(day))
 }
 

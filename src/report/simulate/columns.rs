@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::super::number::grouped;
+use super::{Run, Setting};
 
 /// Which of two values is the better one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,8 +45,40 @@ const fn column(name: &'static str, key: &'static str, better: Better, show: Sho
     Column { name, key, about, better, show }
 }
 
-/// All measures that a table has, in its order.
-pub(super) const COLUMNS: &[Column] = {
+/// The measures that a table of these runs has, in its order.
+pub(super) fn columns(setting: &Setting<'_>, runs: &[Run]) -> Vec<Column> {
+    use Better::{Lower, Neither};
+    use Show::{Hours, Rounded};
+    let mut columns = COLUMNS.to_vec();
+    if setting.node_events.is_some() {
+        columns.extend([
+            column("KILLED", "/failures/runs_killed", Lower, Rounded, "runs of jobs that a failing node ended"),
+            column(
+                "GPU-H KILLED",
+                "/failures/gpu_seconds_lost",
+                Lower,
+                Hours,
+                "GPU-hours that those runs had held, and hold anew",
+            ),
+        ]);
+    }
+    if runs.iter().any(|run| run.summary.waiting > 0) {
+        columns.push(column(
+            "NEVER RAN",
+            "/waiting",
+            Lower,
+            Rounded,
+            "jobs that still wait when nothing happens any more",
+        ));
+    }
+    if runs.iter().any(|run| run.summary.running > 0) {
+        columns.push(column("NEVER ENDS", "/running", Neither, Rounded, "jobs that run and stay forever"));
+    }
+    columns
+}
+
+/// The measures that every table has.
+const COLUMNS: &[Column] = {
     use Better::{Higher, Lower, Neither};
     use Show::{Decimals, Hours, Rounded};
     &[

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::super::number::grouped;
 use super::chart::{self, ChartError, Dress};
-use super::columns::COLUMNS;
+use super::columns::{Column, columns};
 use super::figures::{Figure, NAMES, Source, figures};
 use super::occupancy_map::{CLASSES, Map};
 use super::palette::{self, NODES};
@@ -49,6 +49,7 @@ pub struct Page<'a> {
     /// The runs as JSON, a text each and read back.
     texts: Vec<String>,
     documents: Vec<Value>,
+    columns: Vec<Column>,
     figures: Vec<Figure>,
     maps: Vec<NamedMap>,
 }
@@ -107,7 +108,8 @@ impl<'a> Page<'a> {
                 maps.push(NamedMap { run, name: map_name(scheduler, moment), title, map });
             }
         }
-        Ok(Self { source, texts, documents, figures, maps })
+        let columns = columns(setting, runs);
+        Ok(Self { source, texts, documents, columns, figures, maps })
     }
 
     /// All pictures as SVG files, by their names.
@@ -165,7 +167,7 @@ impl<'a> Page<'a> {
                                 "AFR, AGU, FRAG and CAP are means over the time in which jobs wait. Times are in seconds."
                             }
                             details { summary { "What the columns mean" } dl.words {
-                                @for column in COLUMNS { dt { (column.name) } dd { (column.about) } }
+                                @for column in &self.columns { dt { (column.name) } dd { (column.about) } }
                             } }
                         }
                         section {
@@ -217,17 +219,18 @@ impl<'a> Page<'a> {
     fn comparison(&self) -> Markup {
         let takes_part: Vec<bool> =
             self.source.runs.iter().map(|run| run.outcome.scheduler != Scheduler::SifOpt).collect();
-        let best: Vec<Vec<bool>> = COLUMNS.iter().map(|column| column.best(&self.documents, &takes_part)).collect();
+        let best: Vec<Vec<bool>> =
+            self.columns.iter().map(|column| column.best(&self.documents, &takes_part)).collect();
         html! {
             div.scroll tabindex="0" role="region" aria-label="Measures of all policies" {
                 table.comparison {
                     thead { tr {
                         th scope="col" { "POLICY" }
-                        @for column in COLUMNS { th scope="col" title=(column.about) { (column.name) } }
+                        @for column in &self.columns { th scope="col" title=(column.about) { (column.name) } }
                     } }
                     tbody { @for (run, (name, document)) in self.names().zip(&self.documents).enumerate() { tr {
                         th scope="row" { (swatch(run)) (name) }
-                        @for (column, best) in COLUMNS.iter().zip(&best) {
+                        @for (column, best) in self.columns.iter().zip(&best) {
                             td.best[best[run]] { (cell(column.value(document), &column.text(document)))
                                 @if best[run] { span.star title="best" aria-label="best" { "★" } } }
                         }

@@ -116,7 +116,7 @@ fn the_page_is_whole_and_fetches_nothing() {
         "simulate --trace synthetic:300:1 --nodes 40 --policy random,first-fit --discipline easy",
         // No job at all, and a cluster of two pools.
         "simulate --trace trace.jsonl --nodes 3 --window 70..80",
-        "simulate --trace trace.jsonl --cluster cluster.json --policy compass",
+        "simulate --trace trace.jsonl --cluster cluster.json --policy compass,fgd",
     ] {
         let Comparison { source, page, .. } = compare(words);
         assert_eq!(page.errors, Vec::<String>::new(), "{words}");
@@ -227,6 +227,21 @@ fn what_never_leaves_is_on_a_map() {
     let Comparison { page, .. } = compare(&words);
     let maps: Vec<String> = all(&page, ".maps figcaption").into_iter().map(words_of).collect();
     assert!(maps.iter().any(|map| map.starts_with("best-fit at the end")), "{maps:?}");
+}
+
+#[test]
+fn what_a_failing_node_ends_has_columns() {
+    let folder = tempfile::tempdir().unwrap();
+    let events = folder.path().join("events.jsonl");
+    std::fs::write(&events, "{\"at_s\":20,\"node\":\"n0\",\"event\":\"fail\"}\n").unwrap();
+    let words = format!("simulate --trace trace.jsonl --nodes 3 --policy best-fit --events {}", events.display());
+    let Comparison { runs, page, .. } = compare(&words);
+    let names: Vec<String> = all(&page, ".comparison thead th").into_iter().map(words_of).collect();
+    let at = names.iter().position(|name| name == "KILLED").unwrap();
+    let row = all(&page, ".comparison tbody tr:first-child > *");
+    assert_eq!(words_of(row[at]), runs[0]["failures"]["runs_killed"].to_string());
+    assert!(runs[0]["failures"]["runs_killed"].as_u64() > Some(0), "{}", runs[0]);
+    assert!(names.iter().any(|name| name == "NEVER RAN"), "{names:?}");
 }
 
 /// Renders a page in a browser, and returns the document as it is then, and what was said on the console.

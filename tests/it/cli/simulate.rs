@@ -107,7 +107,7 @@ fn what_is_wrong_is_told_and_nothing_is_written() {
         ("simulate --trace queue.jsonl", "queue.jsonl"),
         ("simulate --trace alibaba-2026:none.csv", "no such file"),
         ("simulate --trace swf:none.swf", "--gpus-per-proc"),
-        ("simulate --trace slurm:x", "comes later"),
+        ("simulate --trace slurm:x", "a dump, which has no times"),
         ("simulate --trace trace.jsonl --cluster cluster.json --policy sif-opt", "sif-opt"),
     ] {
         let output = run(words);
@@ -118,12 +118,43 @@ fn what_is_wrong_is_told_and_nothing_is_written() {
 }
 
 #[test]
+fn events_of_nodes_are_played_and_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("events.jsonl");
+    let path = file.display();
+    std::fs::write(
+        &file,
+        "{\"at_s\":8,\"node\":\"n0\",\"event\":\"fail\"}\n{\"at_s\":90,\"node\":\"n0\",\"event\":\"return\"}\n",
+    )
+    .unwrap();
+    let words = format!("simulate --trace trace.jsonl --nodes 3 --policy compass,best-fit --events {path}");
+    let output = run(&words);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    for line in text(&output.stdout).lines() {
+        let result: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert_eq!(result["failures"]["node_events"], path.to_string());
+        assert!(result["failures"]["runs_killed"].as_u64() > Some(0), "{line}");
+        assert!(result["failures"]["gpu_seconds_lost"].as_u64() > Some(0), "{line}");
+    }
+    let table = run(&format!("{words} --format table"));
+    assert!(text(&table.stdout).contains("GPU-H KILLED"));
+    std::fs::write(&file, "{\"at_s\":8,\"node\":\"n3\",\"event\":\"fail\"}").unwrap();
+    let output = run(&words);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("events.jsonl:1:"), "{}", text(&output.stderr));
+    std::fs::write(&file, "{\"at_s\":8,\"node\":\"n1\",\"event\":\"fail\"}").unwrap();
+    let output = run(&words.replace("best-fit", "sif-opt"));
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("events of nodes"), "{}", text(&output.stderr));
+}
+
+#[test]
 fn traces_of_others_are_played() {
     let folder = tempfile::tempdir().unwrap();
     for (prefix, sample, jobs) in [
         ("philly", PHILLY, 2),
         ("philly", PHILLY_LOG, 2),
-        ("openb", PODS, 4),
+        ("openb", PODS, 5),
         ("alibaba-2026", SPOT, 3),
         ("helios", HELIOS, 5),
         ("acme", KALOS, 2),
@@ -132,9 +163,17 @@ fn traces_of_others_are_played() {
     ] {
         let file = folder.path().join(prefix);
         std::fs::write(&file, sample).unwrap();
-        let words =
-            format!("simulate --trace {prefix}:{} --gpus-per-proc 1/8 --policy compass,sif-opt", file.display());
-        let output = run(&words);
+        // The oracle packs whole GPUs alone, and some pods ask for shares.
+        let policies = if prefix == "openb" { "compass,best-fit" } else { "compass,sif-opt" };
+        let words = |policies: &str| {
+            format!("simulate --trace {prefix}:{} --gpus-per-proc 1/8 --policy {policies}", file.display())
+        };
+        if prefix == "openb" {
+            let refused = run(&words("sif-opt"));
+            assert_eq!(refused.status.code(), Some(2));
+            assert!(text(&refused.stderr).contains("sif-opt packs whole GPUs"), "{}", text(&refused.stderr));
+        }
+        let output = run(&words(policies));
         assert_eq!(output.status.code(), Some(0), "{prefix}: {}", text(&output.stderr));
         for line in text(&output.stdout).lines() {
             let result: serde_json::Value = serde_json::from_str(line).unwrap();
