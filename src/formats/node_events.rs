@@ -124,7 +124,7 @@ mod tests {
     fn bad_lines_are_told_with_their_place() {
         let good = r#"{"at_s":7,"node":"n1","event":"fail"}"#;
         for (from, to, expected) in [
-            ("n1", "n2", "events:2:27: node: found string \"n2\", expected the name of a node"),
+            ("n1", "n2", "events:2:21: node: found string \"n2\", expected the name of a node"),
             ("fail", "explode", "expected \"fail\", \"drain\" or \"return\""),
             ("7", "-7", "at_s"),
             ("7", "7.5", "at_s"),
