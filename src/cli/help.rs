@@ -309,6 +309,12 @@ for each minute and policy, with sums over its seconds: busy_gpu_s / seconds is
 the mean number of busy GPUs. --jobset has the jobs that finished: workload_name
 is the policy, allocated_resources the GPUs that a job held last, numbered from
 0 node by node.
+--html writes one page: the measures with the best values marked; charts of
+N·SIF, utilisation, empty nodes and the queue over time, of completion times and
+waits, and of allocation and fragmentation by the load that had arrived (GPUs of
+all jobs that run or wait); maps of the nodes. Its size does not grow with the
+run: it shows at most 512 stretches of time, with the exact least, mean and most
+value of each. --svg writes its pictures as files.
 
 fft places by best-fit and every --round seconds packs all that runs onto the
 fewest nodes, if that frees one. drr places by best-fit and every --round seconds
@@ -328,7 +334,7 @@ Examples:
   slotwise simulate --trace philly:jobs.csv.gz --eta 0.90
   slotwise simulate --trace t.jsonl --nodes 90 --explain job-77 --format table
   slotwise simulate --trace philly:jobs.csv.gz --day 40 --nodes 60 \\
-    --policy compass,compass:when-blocked,best-fit,sif-opt
+    --policy compass,compass:when-blocked,best-fit,sif-opt --html report.html
   slotwise simulate --trace synthetic:20000 --nodes 250 --load 100 --mix venus
   slotwise simulate --trace t.jsonl --cluster c.json --discipline easy"
 );

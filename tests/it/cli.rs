@@ -8,6 +8,7 @@ use expect_test::{ExpectFile, expect_file};
 
 mod agree;
 mod backends;
+mod page;
 #[cfg(unix)]
 mod pipes_and_disks;
 mod plan;
