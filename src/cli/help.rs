@@ -145,7 +145,8 @@ Examples:
   slotwise plan --cluster c.json --queue q.jsonl --job b --mode hitless \\
     --pin 'prod-*' --max-moves 20
   slotwise plan --cluster c.json --free-nodes 4
-  slotwise plan --cluster c.json --free-domain --cost gpus"
+  slotwise plan --cluster c.json --free-domain --cost gpus
+  slotwise plan --cluster c.json --target sif=0 --max-moves 100"
 );
 
 pub(super) const AUDIT: &str = concat!(

@@ -1,10 +1,11 @@
 //! Finds a plan: the question in, the moves and what is proved of them out.
 
-use super::columns::{Asked, Columns, Second};
+use super::columns::{Asked, Columns};
 use super::exhaust::{Exhausted, exhaust};
 use super::integer::Effort;
 use super::layout::{Guest, Layout, Rules};
 use super::order::hitless_order;
+use super::pack::pack;
 use super::realise::{Rough, realise};
 use super::site::{Site, Spot};
 use super::steps::{Mode, Step, carry_out};
@@ -20,6 +21,8 @@ pub enum Goal {
     FreeNodes(u32),
     /// All nodes of one domain or rack schedulable and free.
     FreeRegion(Within),
+    /// As few partial nodes as what may be moved allows; with `max_moves`, as so many moves do.
+    LeastPartial,
 }
 
 /// What a plan is to have the least of.
@@ -129,7 +132,8 @@ const MOST_NODES_TO_EXHAUST: usize = 64;
 pub fn plan(cluster: &Cluster, goal: Goal, options: &PlanOptions) -> Plan {
     let mut effort = options.effort.clone();
     let site = Site { cluster, goal, movable: &options.movable, cost: options.cost };
-    let mut answer = Finder { site, mode: options.mode, effort: &mut effort }.find();
+    let max_moves = options.max_moves.filter(|_| goal == Goal::LeastPartial);
+    let mut answer = Finder { site, mode: options.mode, max_moves, effort: &mut effort }.find();
     if answer.feasible == Some(false) {
         (answer.why, answer.relax) = verdict(&site, answer.why, &mut effort);
     }
@@ -177,23 +181,31 @@ pub(super) struct Found {
     pub(super) lower_bound: Option<i64>,
     /// Whether the second measure of the best is proved.
     pub(super) second: bool,
+    /// Partial schedulable nodes after the best, where they are to be few, and whether fewer are proved not to be.
+    pub(super) least_partial: Option<i64>,
+    pub(super) partial_proved: bool,
 }
 
 struct Finder<'a> {
     site: Site<'a>,
     mode: Mode,
+    max_moves: Option<u64>,
     effort: &'a mut Effort,
 }
 
 impl Finder<'_> {
     fn find(mut self) -> Plan {
         let gangs_stay = self.site.some_gang_stays();
-        let mut found = solve(&self.site, Rules::ALL, false, true, self.effort);
+        let mut found = self.solve(Rules::ALL, false, true);
         if gangs_stay {
             // What holds where gangs may be torn apart holds where a gang may move as a whole.
-            let torn = solve(&self.site, Rules { stay: false, ..Rules::ALL }, false, false, self.effort);
+            let torn = self.solve(Rules { stay: false, ..Rules::ALL }, false, false);
             found.lower_bound = torn.lower_bound;
             found.second = false;
+            if torn.least_partial < found.least_partial {
+                // Nobody knows whether that many could be had with the gangs together.
+                (found.lower_bound, found.partial_proved) = (Some(0), false);
+            }
         }
         let mut why = None;
         if self.mode == Mode::Hitless && found.lower_bound.is_some() {
@@ -233,7 +245,8 @@ impl Finder<'_> {
                 if let Ok(done) = done {
                     answer.feasible = Some(true);
                     answer.cost = cost as u64;
-                    answer.optimal = answer.lower_bound.is_some_and(|bound| answer.cost <= bound);
+                    let few = self.site.goal != Goal::LeastPartial || found.partial_proved;
+                    answer.optimal = few && answer.lower_bound.is_some_and(|bound| answer.cost <= bound);
                     (answer.steps, answer.place, answer.after) = (done.steps, done.hosts, Some(done.after));
                     answer.second_optimal = answer.steps.is_empty() || answer.optimal && found.second;
                     let fewest_moves = answer.optimal && (self.site.cost == Cost::Moves || answer.second_optimal);
@@ -248,10 +261,28 @@ impl Finder<'_> {
         answer
     }
 
+    fn solve(&mut self, rules: Rules, apart: bool, second: bool) -> Found {
+        match self.site.goal {
+            Goal::LeastPartial => pack(&self.site, rules, apart, self.max_moves, self.effort),
+            _ => solve(&self.site, rules, apart, second, self.effort),
+        }
+    }
+
+    /// With few partial nodes as the goal: what can be had without an order is a bound, and no more is proved.
+    fn packed_one_by_one(&self, stop_first: Found, mut apart: Found) -> Found {
+        let reached = apart.least_partial.is_some() && apart.least_partial == stop_first.least_partial;
+        apart.partial_proved = reached && stop_first.partial_proved;
+        apart.lower_bound = if reached { stop_first.lower_bound } else { Some(0) };
+        apart
+    }
+
     /// Moves one after another, where no order of the best plan is one.
     fn one_by_one(&mut self, stop_first: Found, gangs_stay: bool) -> Found {
         // Nodes that either lose or receive: any order will do.
-        let mut found = solve(&self.site, Rules::ALL, true, true, self.effort);
+        let mut found = self.solve(Rules::ALL, true, true);
+        if self.site.goal == Goal::LeastPartial {
+            return self.packed_one_by_one(stop_first, found);
+        }
         found.lower_bound = stop_first.lower_bound;
         let mut best = found.best.as_ref().map_or(i64::MAX, |(cost, _)| *cost);
         if Some(best) == found.lower_bound {
@@ -358,8 +389,8 @@ fn solve_layout(
         found.second = true;
         let mut least = i64::MAX >> 1;
         for (_, spot) in tried.iter().chain(&spots).filter(|(bound, _)| *bound <= limit) {
-            let measure = Second { most_cost: limit, gpus: site.cost != Cost::Gpus };
-            let (better, proved) = second_measure(site, layout, apart, spot, measure, least, effort)?;
+            let asked = Asked { apart, objective: site.second(), most_cost: Some(limit), ..Asked::of(spot) };
+            let (better, proved) = second_measure(site, layout, &asked, least, effort)?;
             found.second &= proved;
             if let Some((cost, rough)) = better {
                 least = cost;
@@ -370,19 +401,16 @@ fn solve_layout(
     Some(found)
 }
 
-/// Of the plans at a spot that are best by the first measure, one with the least of the second, if less than `limit`; and
-/// whether that is proved.
-fn second_measure(
+/// Of the plans that are best by the first measure, one with the least of the second, if less than `limit`; and whether
+/// that is proved.
+pub(super) fn second_measure(
     site: &Site<'_>,
     layout: &Layout,
-    apart: bool,
-    spot: &Spot,
-    measure: Second,
+    asked: &Asked<'_>,
     limit: i64,
     effort: &mut Effort,
 ) -> Option<(Option<(i64, Rough)>, bool)> {
-    let asked = Asked { apart, second: Some(measure), ..Asked::of(spot) };
-    let columns = Columns::new(layout, &asked).ok()?;
+    let columns = Columns::new(layout, asked).ok()?;
     // It is worth less than the first measure, and must not eat up what the rest needs.
     let given = effort.left() / 4;
     let mut part = effort.part(given);
@@ -391,8 +419,7 @@ fn second_measure(
     let proved =
         solution.lower_bound.is_none_or(|bound| solution.best.as_ref().is_some_and(|(cost, _)| *cost <= bound));
     let better = solution.best.and_then(|(cost, values)| {
-        let rough = realise(site.cluster, layout, &columns, spot.inside.as_deref(), spot.count, &values)?;
-        Some((cost, rough))
+        Some((cost, realise(site.cluster, layout, &columns, asked.inside, asked.count, &values)?))
     });
     Some((better, proved))
 }
@@ -401,6 +428,6 @@ fn second_measure(
 pub(super) fn guest<'a>(cluster: &'a Cluster, goal: Goal) -> Guest<'a> {
     match goal {
         Goal::Job(job) => Guest::Job(cluster.request_of(job)),
-        Goal::FreeNodes(_) | Goal::FreeRegion(_) => Guest::WholeNode,
+        Goal::FreeNodes(_) | Goal::FreeRegion(_) | Goal::LeastPartial => Guest::WholeNode,
     }
 }

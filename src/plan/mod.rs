@@ -5,6 +5,7 @@
 //! | `layout.rs` | instances and nodes that are alike, as classes |
 //! | `columns.rs` | the integer program: who leaves, what the room then receives |
 //! | `integer.rs`, `linear.rs` | solves it: floats propose, integers prove |
+//! | `pack.rs` | few partial nodes instead of room |
 //! | `realise.rs` | from classes back to nodes and instances, few jobs disturbed |
 //! | `order.rs`, `exhaust.rs` | moves one after another: an order, or an exhaustive search |
 //! | `steps.rs` | the plan carried out on the ledger |
@@ -18,6 +19,7 @@ mod integer;
 mod layout;
 mod linear;
 mod order;
+mod pack;
 mod realise;
 mod site;
 mod steps;

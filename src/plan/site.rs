@@ -2,6 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::columns::Objective;
 use super::exhaust::{cheapest, host_costs};
 use super::find::{Cost, Goal, guest, move_seconds};
 use super::layout::{Guest, Layout, Rules, TooManyItems, region};
@@ -30,18 +31,28 @@ impl Site<'_> {
     pub(super) fn job(&self) -> Option<JobId> {
         match self.goal {
             Goal::Job(job) => Some(job),
-            Goal::FreeNodes(_) | Goal::FreeRegion(_) => None,
+            Goal::FreeNodes(_) | Goal::FreeRegion(_) | Goal::LeastPartial => None,
         }
+    }
+
+    /// What counts among plans that cost the same.
+    pub(super) fn second(&self) -> Objective {
+        if self.cost == Cost::Gpus { Objective::Moves } else { Objective::Gpus }
     }
 
     /// The classes of the cluster, or of a part of its nodes.
     pub(super) fn layout(&self, rules: Rules, part: Option<&[bool]>) -> Result<Layout, TooManyItems> {
-        let cost = |job: JobId| match self.cost {
+        let cost = |job: JobId| self.move_cost(job);
+        Layout::new(self.cluster, guest(self.cluster, self.goal), rules, self.movable, part, &cost)
+    }
+
+    /// What moving an instance of a job costs.
+    pub(super) fn move_cost(&self, job: JobId) -> i64 {
+        match self.cost {
             Cost::Moves => 1,
             Cost::Gpus => i64::from(self.cluster.request_of(job).gpus),
             Cost::Seconds => seconds(self.cluster, job),
-        };
-        Layout::new(self.cluster, guest(self.cluster, self.goal), rules, self.movable, part, &cost)
+        }
     }
 
     /// Where the guests may go.
@@ -58,6 +69,7 @@ impl Site<'_> {
                 }
             }
             Goal::FreeNodes(count) => vec![Spot { inside: None, count: i64::from(count) }],
+            Goal::LeastPartial => vec![Spot { inside: None, count: 0 }],
             Goal::FreeRegion(within) => {
                 let whole = |nodes: &Vec<NodeId>| nodes.iter().all(|&node| self.cluster.node(node).schedulable());
                 let regions = self.regions(within).into_values().filter(whole);

@@ -22,6 +22,7 @@ pub(super) fn run(args: &PlanArgs, options: &Options, talk: &Talk) -> Result<(),
             Goal::Job(job(args, origin, &queue, &cluster)?)
         }
         (None, Some(count)) => Goal::FreeNodes(count),
+        (None, None) if args.target.is_some() => Goal::LeastPartial,
         (None, None) => Goal::FreeRegion(if args.free_domain { Within::Domain } else { Within::Rack }),
     };
     let deadline = Instant::now().checked_add(Duration::from_secs(args.time_limit));

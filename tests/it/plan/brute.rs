@@ -132,6 +132,37 @@ impl World {
         None
     }
 
+    /// The fewest partial nodes if all movers stop first, and the fewest moves to get there.
+    fn least_partial(&self) -> (usize, usize) {
+        let n = self.nodes.len();
+        let all = n.pow(self.running.len() as u32);
+        let mut best = (usize::MAX, usize::MAX);
+        for code in 0..all {
+            let mut rest = code;
+            let at: Vec<usize> = self.running.iter().map(|_| (rest % n, rest /= n).0).collect();
+            let stays = |(running, &node): (&(u8, u32, bool, usize), &usize)| running.3 == node;
+            if self.running.iter().zip(&at).any(|(running, &node)| running.2 && running.3 != node) {
+                continue;
+            }
+            let Some(rooms) = self.rooms(&at) else { continue };
+            let partial = rooms.iter().zip(&self.nodes).filter(|((free, _), node)| *free > 0 && *free < node.0.into());
+            let moves = self.running.iter().zip(&at).filter(|&pair| !stays(pair)).count();
+            best = best.min((partial.count(), moves));
+        }
+        best
+    }
+
+    fn check_least_partial(&self) {
+        let (cluster, _) = self.cluster();
+        let options = options(&cluster, Mode::StopFirst);
+        let plan = plan(&cluster, Goal::LeastPartial, &options);
+        verifier::check(&cluster, Goal::LeastPartial, Mode::StopFirst, &options.movable, &plan);
+        assert!(plan.optimal && plan.feasible == Some(true), "{self:?}");
+        let after = plan.after.expect("there is a plan");
+        let partial = after.nodes().iter().filter(|node| node.free_gpus() > 0 && node.free_gpus() < node.capacity());
+        assert_eq!((partial.count(), plan.steps.len()), self.least_partial(), "{self:?}");
+    }
+
     fn check(&self) {
         let (cluster, job) = self.cluster();
         for mode in Mode::ALL {
@@ -232,6 +263,14 @@ fn random_clusters_with_cpu_racks_and_pins() {
     let mut random = ChaCha8Rng::seed_from_u64(5);
     for _ in 0..if nightly() { 20_000 } else { 1_500 } {
         random_world(&mut random).check();
+    }
+}
+
+#[test]
+fn the_fewest_partial_nodes_with_the_fewest_moves() {
+    let mut random = ChaCha8Rng::seed_from_u64(7);
+    for _ in 0..if nightly() { 5_000 } else { 500 } {
+        random_world(&mut random).check_least_partial();
     }
 }
 
