@@ -8,7 +8,7 @@ use super::super::run::{Next, run as decide};
 use super::{Failure, Options, Output, Talk, open_backend};
 use crate::anchor::{State, Trigger};
 use crate::decide::{CommitLoop, PlaceOptions, Policy};
-use crate::formats::write_cluster;
+use crate::formats::{Snapshot, write_snapshot};
 use crate::report::{PlaceSummary, Tally, Totals, decision_json};
 
 /// Written at a time.
@@ -19,7 +19,7 @@ const STEP: u64 = 1024;
 
 pub(super) fn run(args: &PlaceArgs, options: &Options, talk: &Talk) -> Result<(), Failure> {
     let snapshot = input::cluster(&args.cluster.cluster, talk)?;
-    let (mut cluster, as_of) = (snapshot.cluster, snapshot.as_of);
+    let Snapshot { mut cluster, as_of, index_source, .. } = snapshot;
     let mut queue = input::queue(&args.queue, &mut cluster, args.trace, talk)?;
     queue.truncate(args.first.unwrap_or(usize::MAX));
     let backend = open_backend(&args.evaluate, options, talk)?;
@@ -81,7 +81,8 @@ pub(super) fn run(args: &PlaceArgs, options: &Options, talk: &Talk) -> Result<()
     }
     output.write(&bytes)?;
     if let Some(mut after) = after {
-        after.pass(|out| write_cluster(state.cluster(), as_of.as_deref(), out))?;
+        let snapshot = Snapshot { cluster: state.into_cluster(), as_of, index_source, notes: Vec::new() };
+        after.pass(|out| write_snapshot(&snapshot, out))?;
         output.finish()?;
         after.finish()
     } else {
