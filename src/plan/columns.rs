@@ -38,6 +38,8 @@ pub(super) struct Asked<'a> {
     /// How few and how many nodes may be partial afterwards; then, or if that is the objective, everything that has left is
     /// placed exactly, and the layout must tell capacities apart.
     pub(super) partial: Option<(i64, i64)>,
+    /// What a node that is partial afterwards holds, if that is known.
+    pub(super) partial_busy: Option<u8>,
 }
 
 /// What a program is to have the least of.
@@ -65,6 +67,7 @@ impl<'a> Asked<'a> {
             objective: Objective::Cost,
             most_cost: None,
             partial: None,
+            partial_busy: None,
         }
     }
 
@@ -346,7 +349,8 @@ impl<'a> Maker<'a> {
                 entries.extend(partial_row.filter(|_| partial).map(|row| (row, 1)));
                 entries.extend(partial_floor.filter(|_| partial).map(|row| (row, -1)));
                 let cost = i64::from(partial && self.asked.objective == Objective::Partial);
-                Column { cost, upper: *upper, entries }
+                let ruled_out = partial && self.asked.partial_busy.is_some_and(|known| known != busy);
+                Column { cost, upper: if ruled_out { 0 } else { *upper }, entries }
             }
         };
         let columns = self.columns.meanings.iter_mut().map(column).collect();

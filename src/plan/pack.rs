@@ -7,14 +7,15 @@ use super::columns::{Asked, Columns, Objective};
 use super::find::{Found, second_measure};
 use super::integer::Effort;
 use super::layout::Rules;
+use super::question::Cost;
 use super::realise::{Rough, realise};
 use super::site::{Site, Spot};
 
 /// One of so many parts of the work is for a bound on the partial nodes.
 const SHARE_FOR_BOUND: u64 = 20;
 
-/// One of so many parts of what is left is for each number of partial nodes.
-const SHARE_FOR_EACH: u64 = 3;
+/// Steps for each number of partial nodes: what is near is found soon or late.
+const STEPS_FOR_EACH: u64 = 400_000;
 
 /// Numbers of partial nodes that are tried from below.
 const MOST_TRIES: i64 = 3;
@@ -28,7 +29,7 @@ pub(super) fn pack(site: &Site<'_>, rules: Rules, apart: bool, max_moves: Option
     let now = partial_now(site);
     let limit = layout.n_movers.iter().zip(&layout.items).map(|(n, item)| n * item.cost).sum::<i64>() + 1;
     // A budget is of moves, whatever counts; where moves are not what costs, it is looked at afterwards.
-    let budget = max_moves.filter(|_| site.cost == super::find::Cost::Moves).and_then(|most| i64::try_from(most).ok());
+    let budget = max_moves.filter(|_| site.cost == Cost::Moves).and_then(|most| i64::try_from(most).ok());
     let few = Asked { apart, objective: Objective::Partial, most_cost: budget, ..Asked::of(&spot) };
     let Ok(columns) = Columns::new(&layout, &few) else { return unknown };
     let realised = |columns: &Columns, values: &[i64]| realise(site.cluster, &layout, columns, None, 0, values);
@@ -41,15 +42,18 @@ pub(super) fn pack(site: &Site<'_>, rules: Rules, apart: bool, max_moves: Option
         Some((_, values)) => realised(&columns, values).map(|rough| (cost_of(site, &rough), rough)),
     };
     let mut partial_proved = true;
-    let floor = fewest.lower_bound.unwrap_or(now).min(most);
+    let some_is_partial = i64::from(only_partial_holds(site).is_some_and(|busy| busy > 0));
+    let floor = fewest.lower_bound.unwrap_or(now).max(some_is_partial).min(most);
     let mut least = floor;
     // Then from below: the moves lead the search to what is near.
     let (partial, lower_bound) = loop {
-        let asked = Asked { apart, most_cost: budget, partial: Some((floor, least)), ..Asked::of(&spot) };
+        let partial_busy = only_partial_holds(site).filter(|_| least == 1);
+        let partial = Some((floor, least));
+        let asked = Asked { apart, most_cost: budget, partial, partial_busy, ..Asked::of(&spot) };
         let Ok(columns) = Columns::new(&layout, &asked) else { return unknown };
         let (limit, given) = match &best {
             Some((cost, _)) if least == most => (*cost, effort.left()),
-            _ => (limit, effort.left() / SHARE_FOR_EACH),
+            _ => (limit, STEPS_FOR_EACH.min(effort.left() / 2)),
         };
         let solution = with_part(effort, given, |part| columns.program.solve(0, limit, part));
         if let Some((cost, values)) = &solution.best {
@@ -72,6 +76,7 @@ pub(super) fn pack(site: &Site<'_>, rules: Rules, apart: bool, max_moves: Option
             objective: site.second(),
             most_cost: Some(cost),
             partial: Some((floor, partial)),
+            partial_busy: only_partial_holds(site).filter(|_| partial == 1),
             ..Asked::of(&spot)
         };
         if let Some((better, proved)) = second_measure(site, &layout, &asked, i64::MAX >> 1, effort) {
@@ -86,6 +91,14 @@ pub(super) fn pack(site: &Site<'_>, rules: Rules, apart: bool, max_moves: Option
 fn partial_now(site: &Site<'_>) -> i64 {
     let nodes = site.cluster.nodes().iter().filter(|node| node.schedulable());
     nodes.filter(|node| node.free_gpus() > 0 && node.free_gpus() < node.capacity()).count() as i64
+}
+
+/// What the only partial node must hold, if there is but one and all nodes have as many GPUs: the rest of a division.
+fn only_partial_holds(site: &Site<'_>) -> Option<u8> {
+    let mut nodes = site.cluster.nodes().iter().filter(|node| node.schedulable() && node.capacity() > 0);
+    let capacity = nodes.clone().next()?.capacity();
+    let busy: u64 = nodes.clone().map(|node| u64::from(node.capacity() - node.free_gpus())).sum();
+    nodes.all(|node| node.capacity() == capacity).then_some((busy % u64::from(capacity)) as u8)
 }
 
 fn cost_of(site: &Site<'_>, rough: &Rough) -> i64 {

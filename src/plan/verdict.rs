@@ -1,9 +1,10 @@
 //! Why there is no plan, and what little more would allow one.
 
 use super::columns::{Asked, Columns, Meaning, Objective};
-use super::find::{Goal, solve};
+use super::find::solve;
 use super::integer::Effort;
 use super::layout::{GUEST, Layout, Rules};
+use super::question::Goal;
 use super::realise::realise;
 use super::site::{Site, guest_of};
 use crate::cluster::{JobId, NodeId};

@@ -3,11 +3,12 @@
 use serde::Serialize;
 
 use super::decision::Mask;
+use super::first::devices;
 use super::json::append_line;
 use super::number::{grouped, signed};
 use super::place::Totals;
 use super::table::{Align, Rows, facts, printable};
-use crate::cluster::{Cluster, NodeId, Within, gpu_indices};
+use crate::cluster::{Cluster, NodeId, Within};
 use crate::plan::{Cost, Goal, Mode, NoPlan, Plan, Relaxation};
 
 /// Moves that the table shows.
@@ -238,11 +239,12 @@ impl PlanReport<'_> {
         let (least, then) = match self.cost {
             Cost::Moves => ("moves", "GPUs"),
             Cost::Gpus => ("GPUs", "moves"),
+            Cost::Jobs => ("jobs", "moves"),
             Cost::Seconds => ("seconds", "moves"),
         };
         let proved = if plan.optimal {
             let then = if plan.second_optimal { format!(", then the fewest {then}") } else { String::new() };
-            let jobs = if plan.jobs_optimal { ", and the fewest jobs" } else { "" };
+            let jobs = if plan.jobs_optimal && self.cost != Cost::Jobs { ", and the fewest jobs" } else { "" };
             format!("the fewest {least}{then}{jobs}")
         } else {
             format!("no plan has fewer than {} {least}", grouped(plan.lower_bound.unwrap_or(0)))
@@ -274,10 +276,10 @@ impl PlanReport<'_> {
     }
 
     fn places(&self) -> String {
-        let mut rows = Rows::new(&[("THEN", Align::Left), ("DEVICES", Align::Left)]);
+        let place = if self.plan.steps.is_empty() { "PLACE" } else { "THEN" };
+        let mut rows = Rows::new(&[(place, Align::Left)]);
         for &(node, gpus) in self.plan.place.iter().take(SHOWN) {
-            let devices: Vec<String> = gpu_indices(gpus).map(|gpu| gpu.to_string()).collect();
-            rows.push([self.cluster.node_name(node).to_owned(), devices.join(",")]);
+            rows.push([format!("{}{}", self.cluster.node_name(node), devices(gpus))]);
         }
         more(rows, self.plan.place.len())
     }

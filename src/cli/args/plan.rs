@@ -33,7 +33,7 @@ pub(in super::super) struct PlanArgs {
     /// All movers stop, then everything is placed; or one move after another, each to a place that is free by then
     #[arg(long, default_value = Mode::StopFirst.name(), value_parser = mode())]
     pub(in super::super) mode: Mode,
-    /// What the plan is to have the least of: moves, then GPUs; GPUs, then moves; or seconds, then moves
+    /// What the plan is to have the least of: moves, then GPUs; or GPUs, disturbed jobs or seconds, then moves
     #[arg(long, default_value = Cost::Moves.name(), value_parser = cost())]
     pub(in super::super) cost: Cost,
     /// A running job, or several by * and ?, that must stay where it is; may be given again
