@@ -135,6 +135,7 @@ The job is planned for alone, on the cluster as it is; nothing is carried out.
 A move takes one running instance to another schedulable node. Never moved:
 jobs that are not migratable, and those of --pin. A running job keeps its
 models, CPU and memory, and its instances stay together if it says within.
+Shares of a GPU stay where they are.
   stop-first  all movers stop, then everything is placed
   hitless     one move after another; each target is free when its move begins,
               and an instance that moves twice counts twice
@@ -144,7 +145,8 @@ certain. If there is no plan, why is the first of these that is true: capacity
 (too few GPUs are free), hitless-order (only if all movers stop first), pinned
 (there would be one if everything could move), constraint (CPU, memory, model or
 topology forbids it), fragmentation; and relax has what little more would do.
---cost seconds takes the lesser of move_cost_s and remaining_s of each job.
+--cost seconds takes the lesser of move_cost_s and remaining_s of each job;
+--cost jobs is exact where running jobs have one instance, else often a bound.
 Exit code 0 also where there is no plan.
 
 Examples:
@@ -152,7 +154,8 @@ Examples:
   slotwise plan --cluster c.json --queue q.jsonl --job b --mode hitless \\
     --pin 'prod-*' --max-moves 20
   slotwise plan --cluster c.json --free-nodes 4
-  slotwise plan --cluster c.json --free-domain --cost gpus"
+  slotwise plan --cluster c.json --free-domain --cost gpus
+  slotwise plan --cluster c.json --target sif=0 --max-moves 100"
 );
 
 pub(super) const AUDIT: &str = concat!(
@@ -402,6 +405,7 @@ all threads is outdone in the same run.
   score_numpy       the cpu and a plain NumPy program on the same batch, where
                     python3 has NumPy
   place             decisions end to end; \"best-fit, CPU\" ranks on the backend
+  plan              the fewest moves, hitless, for a gang of whole nodes
 Takes about two minutes and 2 GB.
 
 Examples:
