@@ -270,7 +270,7 @@ impl State {
 
     /// What is left of the device of an edit, if shares lie on it.
     fn left_of_shared(&self, edit: Edit) -> Option<(u8, u16)> {
-        let (Edit::Take { node, gpus, .. } | Edit::Free { node, gpus, .. }) = edit;
+        let (Edit::Take { node, gpus, .. } | Edit::Free { node, gpus, .. }) = edit else { return None };
         if self.cluster.node(node).shared() & gpus == 0 {
             return None;
         }
@@ -280,7 +280,11 @@ impl State {
     /// Brings the indexes up to date with an edit, before which the node held `before` and shares left `left` of the
     /// device.
     fn reindex(&mut self, edit: Edit, before: Composition, left: Option<(u8, u16)>) {
-        let (Edit::Take { node: id, gpus, .. } | Edit::Free { node: id, gpus, .. }) = edit;
+        let (id, gpus, takes) = match edit {
+            Edit::Take { node, gpus, .. } => (node, gpus, true),
+            Edit::Free { node, gpus, .. } => (node, gpus, false),
+            Edit::Cordon(id) | Edit::Uncordon(id) => return self.reindex_cordon(id),
+        };
         let left_now = self.left_of_shared(edit);
         let node = self.cluster.node(id);
         if let Some((gpu, _)) = left.or(left_now)
@@ -300,15 +304,35 @@ impl State {
         let pool = &mut self.pools[node.pool().index()];
         pool.change(self.positions[id.index()], before, node.composition(), node.schedulable());
         let counted = if node.schedulable() { u64::from(n) } else { 0 };
-        match edit {
-            Edit::Take { .. } => {
-                pool.fragmentation_mut().add(n, 1);
-                self.free_gpus -= counted;
-            }
-            Edit::Free { .. } => {
-                pool.fragmentation_mut().remove(n, 1);
-                self.free_gpus += counted;
-            }
+        if takes {
+            pool.fragmentation_mut().add(n, 1);
+            self.free_gpus -= counted;
+        } else {
+            pool.fragmentation_mut().remove(n, 1);
+            self.free_gpus += counted;
         }
+    }
+
+    /// A node was cordoned or uncordoned.
+    #[cold]
+    fn reindex_cordon(&mut self, id: NodeId) {
+        let node = self.cluster.node(id);
+        let (pool_id, free) = (node.pool(), u64::from(node.free_gpus()));
+        let (position, composition) = (self.positions[id.index()], node.composition());
+        let pool = &mut self.pools[pool_id.index()];
+        if node.schedulable() {
+            pool.uncordon(position, composition);
+            self.free_gpus += free;
+        } else {
+            pool.cordon(position, composition);
+            self.free_gpus -= free;
+        }
+        let open = node.schedulable();
+        for (gpu, left) in self.cluster.shared_left(id) {
+            let left = Some(left);
+            let (before, now) = if open { (None, left) } else { (left, None) };
+            self.shared.change(id, gpu, before, now);
+        }
+        self.mark_dirty(pool_id);
     }
 }

@@ -1,7 +1,10 @@
 //! What may be written on the command line. Nothing happens here.
 
 mod generate;
+mod import;
+mod plan;
 mod simulate;
+mod sweep;
 
 use std::path::PathBuf;
 
@@ -16,7 +19,10 @@ use crate::formats::GpusPerProc;
 use crate::workload::synthetic::Mix;
 
 pub(super) use generate::{GenerateClusterArgs, GenerateCommand, GenerateQueueArgs, GenerateTraceArgs};
+pub(super) use import::ImportCommand;
+pub(super) use plan::PlanArgs;
 pub(super) use simulate::SimulateArgs;
+pub(super) use sweep::{Days, MergeArgs, SweepArgs};
 
 /// Decides where the jobs of a GPU cluster go, and says how well a cluster is packed.
 #[derive(Debug, Parser)]
@@ -64,6 +70,9 @@ pub(super) enum Command {
     /// Decide where the jobs of a queue go
     #[command(after_long_help = help::PLACE)]
     Place(PlaceArgs),
+    /// Make room for a job with the fewest moves of what runs
+    #[command(after_long_help = help::PLAN)]
+    Plan(PlanArgs),
     /// Say how fragmented a cluster is, and what that costs
     #[command(after_long_help = help::AUDIT)]
     Audit(AuditArgs),
@@ -73,6 +82,9 @@ pub(super) enum Command {
     /// Every backend, and whether it can be used here
     #[command(after_long_help = help::DEVICES)]
     Devices,
+    /// Make a snapshot, and a queue, of what another scheduler dumped
+    #[command(subcommand)]
+    Import(ImportCommand),
     /// Make a cluster, a queue or a trace from a seed
     #[command(subcommand)]
     Generate(GenerateCommand),
@@ -82,6 +94,12 @@ pub(super) enum Command {
     /// Play a trace against a cluster under several schedulers, and compare them
     #[command(after_long_help = help::SIMULATE)]
     Simulate(SimulateArgs),
+    /// Play a trace under every combination of policies, sizes, costs, seeds and days
+    #[command(after_long_help = help::SWEEP)]
+    Sweep(SweepArgs),
+    /// Put the rows of a sweep together, and say who ranks first on how many days
+    #[command(after_long_help = help::MERGE)]
+    Merge(MergeArgs),
     /// Hold a backend against the reference
     #[command(after_long_help = help::VERIFY)]
     Verify(VerifyArgs),
@@ -93,7 +111,8 @@ pub(super) enum Command {
 /// The cluster to work on.
 #[derive(Debug, ClapArgs)]
 pub(super) struct ClusterArg {
-    /// A snapshot (JSON, - for standard input, may be gzip'd), alibaba-2026:FILE, openb:FILE, or synthetic:GPUS[:SEED]
+    /// A snapshot (JSON, - for standard input, may be gzip'd), slurm:FILE[,FILE…], alibaba-2026:FILE, openb:FILE, or
+    /// synthetic:GPUS[:SEED]
     #[arg(long, value_name = "CLUSTER")]
     pub(super) cluster: String,
 }
@@ -163,7 +182,8 @@ pub(super) struct ScoreArgs {
 pub(super) struct PlaceArgs {
     #[command(flatten)]
     pub(super) cluster: ClusterArg,
-    /// The queue (JSONL, - for standard input, may be gzip'd), synthetic:JOBS[:SEED], or a trace such as philly:FILE
+    /// The queue (JSONL, - for standard input, may be gzip'd), synthetic:JOBS[:SEED],
+    /// the waiting jobs of slurm:FILE[,FILE…], or a trace such as philly:FILE
     #[arg(long, value_name = "QUEUE")]
     pub(super) queue: String,
     /// Who decides

@@ -104,10 +104,11 @@ A blocked job says why: capacity (not enough free GPUs), fragmentation (enough,
 but they cannot be packed), constraint (CPU, memory, model or topology), space
 (the policy's own space refuses it, or the moves that it would need are not
 allowed). --format json has a line for each job, with its devices and moves.
-Other clusters: synthetic:GPUS[:SEED]; alibaba-2026:NODES.csv (gpu_model,
-gpu_capacity_num, cpu_num, node_name); openb:NODES.csv (sn, cpu_milli,
-memory_mib, gpu, model). Other queues: synthetic:JOBS[:SEED]; and traces, which
-come and go at their own pace unless --load presses them together:
+Other clusters: slurm:FILE[,FILE…] (see import slurm); synthetic:GPUS[:SEED];
+alibaba-2026:NODES.csv (gpu_model, gpu_capacity_num, cpu_num, node_name);
+openb:NODES.csv (sn, cpu_milli, memory_mib, gpu, model). Other queues: the jobs
+that wait in slurm:FILE[,FILE…]; synthetic:JOBS[:SEED]; and traces, which come
+and go at their own pace unless --load presses them together:
 ",
     traces!(),
     "
@@ -129,6 +130,34 @@ Examples:
   slotwise place --cluster synthetic:10000 --queue philly:jobs.csv --load 95
   slotwise place --cluster openb:nodes.csv --queue q.jsonl --policy fgd\\
     --typical openb:pods.csv"
+);
+
+pub(super) const PLAN: &str = concat!(
+    snapshot!(),
+    queue!(),
+    "\
+The job is planned for alone, on the cluster as it is; nothing is carried out.
+A move takes one running instance to another schedulable node. Never moved:
+jobs that are not migratable, and those of --pin. A running job keeps its
+models, CPU and memory, and its instances stay together if it says within.
+  stop-first  all movers stop, then everything is placed
+  hitless     one move after another; each target is free when its move begins,
+              and an instance that moves twice counts twice
+optimal: no plan has fewer moves, proved; else lower_bound says how few it
+could be. Then as few GPUs and jobs as possible; proved says which of these is
+certain. If there is no plan, why is the first of these that is true: capacity
+(too few GPUs are free), hitless-order (only if all movers stop first), pinned
+(there would be one if everything could move), constraint (CPU, memory, model or
+topology forbids it), fragmentation; and relax has what little more would do.
+--cost seconds takes the lesser of move_cost_s and remaining_s of each job.
+Exit code 0 also where there is no plan.
+
+Examples:
+  slotwise plan --cluster c.json --queue q.jsonl --job b
+  slotwise plan --cluster c.json --queue q.jsonl --job b --mode hitless \\
+    --pin 'prod-*' --max-moves 20
+  slotwise plan --cluster c.json --free-nodes 4
+  slotwise plan --cluster c.json --free-domain --cost gpus"
 );
 
 pub(super) const AUDIT: &str = concat!(
@@ -165,6 +194,49 @@ run, the next one goes on, at last the cpu, with the same results and a warning.
 Examples:
   slotwise devices
   slotwise devices --format json";
+
+/// How a Slurm cluster is dumped; part of several helps.
+macro_rules! slurm {
+    () => {
+        "\
+  scontrol show nodes --json > nodes.json     22.05: sinfo --json
+  scontrol show jobs --json > jobs.json       or: squeue --json
+  scontrol show topology > topology.txt       or: /etc/slurm/topology.conf
+"
+    };
+}
+
+pub(super) const IMPORT_SLURM: &str = concat!(
+    "\
+Reads what Slurm's own tools print, 22.05 and later; the content of a file tells
+what it is:
+",
+    slurm!(),
+    "\
+In text it is scontrol -d show node and scontrol -d show job, both also with -o;
+without -d nothing tells devices.
+
+A block is a domain, a leaf switch a rack. Partitions are walls: nodes of one GPU
+type that serve different partitions are models of their own, TYPE/PARTITIONS.
+A job is an instance a node, with what it was given there; it can be moved if it
+may be requeued, names no nodes and has no reservation. What a node holds beyond
+its listed jobs is held by a job NODE/unknown, devices of which somebody has
+shards by NODE/shards; neither is moved. Left out, and counted on standard error:
+nodes without GPUs, with slices of GPUs or more than 16; of the waiting jobs those
+that wait for something else than nodes (a begin time, a limit, another job), and
+those that a queue has no words for (certain nodes, uneven numbers of GPUs).
+index_source of the snapshot says whether all devices were known.
+
+Any command reads a dump itself, its files between commas:
+  slotwise audit --cluster slurm:nodes.json,jobs.json,topology.txt
+The queue needs the nodes too, whose partitions are walls:
+  slotwise place --cluster slurm:nodes.json,jobs.json \\
+    --queue slurm:nodes.json,jobs.json
+
+Examples:
+  slotwise import slurm nodes.json jobs.json topology.txt --out c.json
+  slotwise import slurm nodes.txt jobs.txt --out c.json --queue-out q.jsonl"
+);
 
 pub(super) const GENERATE_CLUSTER: &str = "\
 Examples:
@@ -214,19 +286,32 @@ The nodes of --nodes and --eta have all models, and CPU and memory without
 limit; those of --cluster have what it says. Jobs that would not even fit on
 the empty cluster are left out. A job whose trace has no times never ends.
 
-At one instant all departures come first, then all arrivals, then one pass over
-the queue. fifo: the head starts or the pass ends; easy: jobs behind the head
+--events has nodes that fail (what runs there starts again from its beginning,
+at its old place in the queue), drain (nothing new starts there) and return, by
+name (those of --nodes and --eta are n0, n1, …), in seconds of the trace:
+  {\"at_s\": 86400, \"node\": \"n3\", \"event\": \"fail\"}
+
+At one instant all departures come first, then all changes of nodes as one
+event, then all arrivals, then one pass over the queue. fifo: the head starts or the pass ends; easy: jobs behind the head
 may start if they do not keep it from the GPUs that it is promised; sjf and
 priority: as fifo, in another order. Each event (all departures of an instant,
 or one start) pauses every running job that it moves by --move-cost.
 
 AFR: mean share of avoidable partial nodes while jobs wait. AGU: mean share of
 busy GPUs then; BUSY: the same over the whole run. AJCT: mean time from
-submission to finish. FRAG: share of the time with a queue in which as many
-GPUs were free as its head asked for. EMPTY: mean number of empty nodes. WCC:
-share of time in which fillers sufficed for all slots. --format json has one
-object a run, with the exact sums, quantiles of waits and completion times by
-size (1, 2-4, 5-8, >8 GPUs), and what migrations cost.
+submission to finish. SAT: allocation at saturation, the largest share of GPUs
+busy while jobs waited. FRAG: share of the time with a queue in which as many
+GPUs were free as its head asked for; CAP: in which fewer were. EMPTY: mean
+number of empty nodes. WCC: share of time in which fillers sufficed for all
+slots. A JOB: mean number of migrations of a job. --format json has one object a
+run, with the exact sums, quantiles of waits and completion times by size (1,
+2-4, 5-8, >8 GPUs), and what migrations cost.
+
+--series has a row for each interval in which nothing happened; --minutes one
+for each minute and policy, with sums over its seconds: busy_gpu_s / seconds is
+the mean number of busy GPUs. --jobset has the jobs that finished: workload_name
+is the policy, allocated_resources the GPUs that a job held last, numbered from
+0 node by node.
 
 sif-opt starts a job whenever everything that runs and the job could be packed
 somehow, moves for free: a bound, not a policy.
@@ -238,6 +323,42 @@ Examples:
   slotwise simulate --trace synthetic:20000 --nodes 250 --load 100 --mix venus
   slotwise simulate --trace t.jsonl --cluster c.json --discipline easy"
 );
+
+pub(super) const SWEEP: &str = "\
+Plays the trace once for every cell of the grid DAYS × SIZES × COSTS × SEEDS ×
+POLICIES, on all cores, and writes a row for each: a line of JSON with the whole
+key, the measures of simulate (see slotwise help simulate) and the exact sums
+behind them. Rows come by cell, whatever the number of threads. A table says
+instead on how many days each policy ranks first in AFR, AJCT and AGU.
+
+Rows go to FILE.partial as they are done, which becomes FILE at the end. If the
+process ends before, --resume goes on: cells whose row is in FILE or
+FILE.partial are not played again, and a last line that was cut off is removed.
+Rows of another trace (by content), of other options or of another version are
+an error. Parts of a sweep run anywhere: merge puts their files together.
+
+Examples:
+  slotwise sweep --trace philly:jobs.csv.gz --days all --eta 0.85,0.90,0.95 \\
+    --policy compass,compass:when-blocked,best-fit --move-cost 1,8 --out r.jsonl
+  slotwise sweep --trace philly:jobs.csv.gz --days 0..75 --format table
+  slotwise sweep --trace t.jsonl --nodes 100 --policy random --seed 0..20
+  sbatch --array=1-16 --wrap 'slotwise sweep --trace t.jsonl --days all \\
+    --shard $SLURM_ARRAY_TASK_ID/16 --out r$SLURM_ARRAY_TASK_ID.jsonl --resume'
+A Kubernetes indexed job counts from 0: --shard $((JOB_COMPLETION_INDEX+1))/16";
+
+pub(super) const MERGE: &str = "\
+Files of one sweep, in any order, unfinished ones (FILE.partial) included. Rows of
+different sweeps, and different rows of one cell, are an error; equal ones count
+once. If cells are missing, it says which and fails, unless --partial is there.
+
+FIRST IN AFR, AJCT, AGU: on how many days no other policy is better, of those
+that can be ranked: by AFR and AGU if jobs wait under every policy, by AJCT if as
+many jobs end. Ties are first together. sif-opt is shown and not ranked.
+
+Examples:
+  slotwise merge r1.jsonl r2.jsonl r3.jsonl --out r.jsonl
+  slotwise merge r*.jsonl --format table
+  slotwise merge r.jsonl.partial --partial --format table";
 
 pub(super) const VERIFY: &str = "\
 Compares every kernel of a backend with the serial reference on clusters and

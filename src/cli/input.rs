@@ -4,9 +4,9 @@ use super::args::{ProcessorsArg, TraceArgs};
 use super::failure::Failure;
 use super::output::Talk;
 use crate::cluster::Cluster;
-use crate::formats::{Note, Snapshot, TraceOptions, cluster_source, queue_source, trace_source};
+use crate::formats::{Note, Snapshot, TraceOptions, cluster_source, queue_source, read_node_events, trace_source};
 use crate::workload::synthetic::Mix;
-use crate::workload::{Queue, TraceJob};
+use crate::workload::{NodeEvent, Queue, TraceJob};
 
 /// The cluster that `--cluster` names, and what its reader noted.
 ///
@@ -47,7 +47,18 @@ pub(super) fn jobs(origin: &str, gpus: u64, processors: ProcessorsArg, talk: &Ta
     trace(origin, &options, talk)
 }
 
-fn tell(notes: &[Note], talk: &Talk) {
+/// The events that `--events` names, of the nodes of `cluster`.
+///
+/// # Errors
+/// If they cannot be read.
+pub(super) fn node_events(path: &str, cluster: &Cluster, talk: &Talk) -> Result<Vec<NodeEvent>, Failure> {
+    let (events, notes) = read_node_events(path, cluster)?;
+    tell(&notes, talk);
+    Ok(events)
+}
+
+/// Tells the user what a reader noted.
+pub(super) fn tell(notes: &[Note], talk: &Talk) {
     for note in notes {
         talk.note(note);
     }

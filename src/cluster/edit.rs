@@ -1,4 +1,5 @@
-//! Edits: the only way to change who holds what. A batch applies whole or not at all, and is undone as data.
+//! Edits: the only way to change who holds what, and which nodes take more. A batch applies whole or not at all, and is
+//! undone as data.
 
 use super::ids::{InstanceId, NodeId};
 use super::ledger::{Cluster, Instance, NOBODY, SHARED};
@@ -26,13 +27,17 @@ pub enum Edit {
         /// Which devices.
         gpus: GpuMask,
     },
+    /// The node, which was schedulable, takes no more instances. What it has runs on.
+    Cordon(NodeId),
+    /// The node, which was cordoned, takes instances again.
+    Uncordon(NodeId),
 }
 
 impl Edit {
     /// The node that it changes.
     pub fn node(&self) -> NodeId {
         match *self {
-            Edit::Take { node, .. } | Edit::Free { node, .. } => node,
+            Edit::Take { node, .. } | Edit::Free { node, .. } | Edit::Cordon(node) | Edit::Uncordon(node) => node,
         }
     }
 
@@ -41,6 +46,8 @@ impl Edit {
         match self {
             Edit::Take { instance, node, gpus } => Edit::Free { instance, node, gpus },
             Edit::Free { instance, node, gpus } => Edit::Take { instance, node, gpus },
+            Edit::Cordon(node) => Edit::Uncordon(node),
+            Edit::Uncordon(node) => Edit::Cordon(node),
         }
     }
 }
@@ -75,6 +82,9 @@ pub enum EditError {
     /// Not enough free MiB.
     #[error("node {0:?} has not enough free memory")]
     NoMemory(NodeId),
+    /// A `Cordon` of a node that is cordoned, or the reverse.
+    #[error("node {0:?} is so already")]
+    SoAlready(NodeId),
 }
 
 impl Cluster {
@@ -112,7 +122,14 @@ impl Cluster {
 
     /// Whether one edit is possible now.
     fn check(&self, edit: Edit) -> Result<(), EditError> {
-        let (Edit::Take { instance, node: node_id, gpus } | Edit::Free { instance, node: node_id, gpus }) = edit;
+        let (instance, node_id, gpus) = match edit {
+            Edit::Take { instance, node, gpus } | Edit::Free { instance, node, gpus } => (instance, node, gpus),
+            Edit::Cordon(id) | Edit::Uncordon(id) => {
+                let node = self.nodes.get(id.index()).ok_or(EditError::UnknownNode(id))?;
+                let changes = node.schedulable == matches!(edit, Edit::Cordon(_));
+                return if changes { Ok(()) } else { Err(EditError::SoAlready(id)) };
+            }
+        };
         let holder = self.instances.get(instance.index()).ok_or(EditError::UnknownInstance(instance))?;
         let node = self.nodes.get(node_id.index()).ok_or(EditError::UnknownNode(node_id))?;
         if let Edit::Free { .. } = edit {
@@ -137,31 +154,34 @@ impl Cluster {
         }
     }
 
-    /// The one function that changes who holds what.
+    /// The one function that changes who holds what and which nodes take more.
     pub(super) fn step(&mut self, edit: Edit) {
-        let (Edit::Take { instance, node: node_id, gpus } | Edit::Free { instance, node: node_id, gpus }) = edit;
+        let (instance, node_id, gpus, takes) = match edit {
+            Edit::Take { instance, node, gpus } => (instance, node, gpus, true),
+            Edit::Free { instance, node, gpus } => (instance, node, gpus, false),
+            Edit::Cordon(node) | Edit::Uncordon(node) => {
+                self.nodes[node.index()].schedulable = matches!(edit, Edit::Uncordon(_));
+                return;
+            }
+        };
         let holder = &mut self.instances[instance.index()];
         let job = &mut self.jobs[holder.job.index()];
         let request = &self.requests[job.request().index()];
         let node = &mut self.nodes[node_id.index()];
         let (cpu, memory) = (u64::from(request.cpu_milli), u64::from(request.memory_mib));
-        match edit {
-            Edit::Take { .. } => {
-                debug_assert!(holder.node == NOBODY && (node.busy & !node.shared) & gpus == 0);
-                *holder = Instance { node: node_id.0, gpus, ..*holder };
-                job.running += 1;
-                node.cpu_used += cpu;
-                node.memory_used += memory;
-            }
-            Edit::Free { .. } => {
-                debug_assert!(holder.node == node_id.0 && holder.gpus == gpus);
-                *holder = Instance { node: NOBODY, gpus: 0, ..*holder };
-                job.running -= 1;
-                node.cpu_used -= cpu;
-                node.memory_used -= memory;
-            }
+        if takes {
+            debug_assert!(holder.node == NOBODY && (node.busy & !node.shared) & gpus == 0);
+            *holder = Instance { node: node_id.0, gpus, ..*holder };
+            job.running += 1;
+            node.cpu_used += cpu;
+            node.memory_used += memory;
+        } else {
+            debug_assert!(holder.node == node_id.0 && holder.gpus == gpus);
+            *holder = Instance { node: NOBODY, gpus: 0, ..*holder };
+            job.running -= 1;
+            node.cpu_used -= cpu;
+            node.memory_used -= memory;
         }
-        let takes = matches!(edit, Edit::Take { .. });
         if request.is_share() && !shares::step(&mut self.shares, node, node_id, gpus, request.gpu_milli, takes) {
             // Others share the device before and after.
             return;

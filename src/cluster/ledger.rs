@@ -260,6 +260,20 @@ impl Cluster {
         })
     }
 
+    /// The jobs that hold anything of a node, CPU-only instances included, ascending. O(1) where no request is CPU-only,
+    /// else O(all instances).
+    pub fn jobs_on(&self, node: NodeId) -> Vec<JobId> {
+        let mut jobs: Vec<JobId> = self.instances_on(node).map(|instance| self.instance(instance).job).collect();
+        if self.requests.iter().any(|request| request.gpus == 0) {
+            jobs.extend(
+                self.instances.iter().filter(|held| held.node == node.0 && held.gpus == 0).map(|held| held.job),
+            );
+        }
+        jobs.sort_unstable();
+        jobs.dedup();
+        jobs
+    }
+
     /// All GPUs that work.
     pub fn gpus(&self) -> u64 {
         self.nodes.iter().map(|node| u64::from(node.capacity)).sum()

@@ -68,6 +68,8 @@ impl Names {
     /// A table of twice the size, filled in the order of the text.
     #[cold]
     fn grow(&mut self) {
+        // The text says all that the old one knows; it goes first, so that there are never two.
+        self.table = HashTable::new();
         let mut table = HashTable::with_capacity((self.ends.len() * 2).max(8));
         for index in 0..self.ends.len() as u32 {
             table.insert_unique(hash(self.get(index)), index, |_| 0);

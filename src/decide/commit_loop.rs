@@ -175,8 +175,9 @@ impl<'s> CommitLoop<'s> {
     /// Decides all entries in order and shows each decision to `sink`.
     pub fn run(&mut self, queue: &[QueueEntry], sink: &mut dyn FnMut(&Decision)) {
         let mut index = 0;
-        for entries in queue.chunks(self.options.window.max(1)) {
-            self.open_window(entries);
+        let mut windows = queue.chunks(self.options.window.max(1)).peekable();
+        while let Some(entries) = windows.next() {
+            self.open_window(entries, windows.peek().copied().unwrap_or_default());
             for &entry in entries {
                 sink(self.decide_one(entry, index));
                 index += 1;
@@ -201,24 +202,47 @@ impl<'s> CommitLoop<'s> {
         &self.decision
     }
 
-    fn open_window(&mut self, entries: &[QueueEntry]) {
+    /// Nodes stop or start to take instances, and jobs end with that, all as one event: `cordoned` and `uncordoned` nodes that
+    /// are so already are passed over, and so are `ended` jobs that do not run.
+    pub fn change_nodes(&mut self, cordoned: &[NodeId], uncordoned: &[NodeId], ended: &[JobId]) -> &Decision {
         self.window.close();
+        self.begin(ended.first().copied().unwrap_or(JobId(0)));
+        let mut transaction = self.state.begin();
+        for &node in cordoned {
+            let _ = transaction.cordon(node);
+        }
+        for &node in uncordoned {
+            let _ = transaction.uncordon(node);
+        }
+        end(&mut transaction, ended, &self.options);
+        record(&mut self.decision, &mut self.window, &transaction);
+        if let Some(scorer) = &mut self.scorer {
+            transaction.log().iter().for_each(|edit| scorer.changed(edit.node()));
+        }
+        transaction.commit();
+        self.decision.status = Status::Removed;
+        self.account();
+        &self.decision
+    }
+
+    fn open_window(&mut self, entries: &[QueueEntry], next: &[QueueEntry]) {
         let Method::Ordered(order) = self.options.policy.method() else { return };
         if entries.len() < 2 {
-            return;
+            return self.window.close();
         }
         let cluster = self.state.cluster();
         self.needs.update(cluster);
-        let submitted = entries.iter().filter_map(|entry| match *entry {
+        let submitted = |entry: &QueueEntry| match *entry {
             QueueEntry::Submit(job) => Some(cluster.job(job).request()),
             QueueEntry::Remove(_) => None,
-        });
+        };
+        let requests = |entries: &[QueueEntry]| entries.iter().filter_map(submitted).collect::<Vec<_>>();
         let threads = self.threads.get_or_insert_with(|| {
             let builder = rayon::ThreadPoolBuilder::new().num_threads(self.options.threads);
             // Without threads of its own the loop ranks on the one that it has.
             if self.options.threads == 1 { None } else { builder.build().ok() }
         });
-        self.window.open(self.state, &self.needs, order, submitted, threads.as_ref());
+        self.window.open(self.state, &self.needs, order, [&requests(entries), &requests(next)], threads.as_ref());
     }
 
     #[inline(never)]
@@ -312,25 +336,28 @@ impl<'s> CommitLoop<'s> {
             return Status::Absent;
         }
         let mut transaction = self.state.begin();
-        match self.options.policy.method() {
-            Method::Anchor(variant) => {
-                anchor::remove_together(&mut transaction, jobs, &self.options.rules(variant));
-            }
-            Method::Ordered(_) | Method::Random | Method::Scored(..) => {
-                for &job in jobs {
-                    for instance in transaction.cluster().instances_of(job) {
-                        // One that does not run is freed already.
-                        let _ = transaction.free(instance);
-                    }
-                }
-            }
-        }
+        end(&mut transaction, jobs, &self.options);
         record(&mut self.decision, &mut self.window, &transaction);
         if let Some(scorer) = &mut self.scorer {
             transaction.log().iter().for_each(|edit| scorer.changed(edit.node()));
         }
         transaction.commit();
         Status::Removed
+    }
+}
+
+/// Ends jobs as one event.
+fn end(transaction: &mut Transaction<'_>, jobs: &[JobId], options: &PlaceOptions) {
+    match options.policy.method() {
+        Method::Anchor(variant) => anchor::remove_together(transaction, jobs, &options.rules(variant)),
+        Method::Ordered(_) | Method::Random | Method::Scored(..) => {
+            for &job in jobs {
+                for instance in transaction.cluster().instances_of(job) {
+                    // One that does not run is freed already.
+                    let _ = transaction.free(instance);
+                }
+            }
+        }
     }
 }
 

@@ -94,7 +94,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for FieldsVisitor<T> {
 /// # Errors
 /// If it cannot be read, or a line is malformed.
 pub fn read_candidates(path: &str) -> Result<Vec<CandidateSpec>, FormatError> {
-    let mut source = Source::open(path)?;
+    let mut source = Source::open(path)?.of_objects("candidates in JSONL")?;
     let name = source.name().to_owned();
     read_candidates_from(&name, source.reader())
 }

@@ -40,5 +40,5 @@ pub(super) fn read_nodes<R: Read>(
         let text = format!("{without_gpus} nodes without GPUs are left out");
         notes.push(Note { place: input.to_owned(), text });
     }
-    Ok(Snapshot { cluster, as_of: None, notes })
+    Ok(Snapshot { cluster, notes, ..Snapshot::default() })
 }

@@ -8,6 +8,7 @@ use crate::workload::{Queue, TraceJob, natural, replay, trace_to_queue};
 
 use super::acme::read_acme;
 use super::alibaba::{read_alibaba_2026, read_alibaba_2026_jobs};
+use super::dump::Import;
 use super::error::{FormatError, Note};
 use super::gather::Trace;
 use super::helios::read_helios;
@@ -15,6 +16,7 @@ use super::openb::{read_openb_nodes, read_openb_pods};
 use super::philly::read_philly;
 use super::queue::read_queue;
 use super::sacct::read_sacct;
+use super::slurm::read_slurm;
 use super::snapshot::{Snapshot, read_cluster};
 use super::swf::{GpusPerProc, read_swf};
 use super::trace::read_trace;
@@ -25,12 +27,32 @@ const MOST: u64 = 100_000_000;
 /// The traces that [`foreign_trace`] reads.
 const TRACES: [&str; 7] = ["philly", "openb", "alibaba-2026", "helios", "acme", "swf", "sacct"];
 
-/// The cluster that `--cluster` names: `alibaba-2026:FILE`, `openb:FILE`, `synthetic:GPUS[:SEED]`, or the path of a
-/// snapshot.
+/// The dumps that [`dump_source`] reads.
+const DUMPS: [&str; 1] = ["slurm"];
+
+/// The dump that `--cluster` or `--queue` names: `slurm:FILE[,FILE…]`, the files of one dump together. `None` if it names
+/// something else.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn dump_source(origin: &str) -> Result<Option<Import>, FormatError> {
+    let Some((prefix, files)) = origin.split_once(':') else { return Ok(None) };
+    let files: Vec<&str> = files.split(',').collect();
+    match prefix {
+        "slurm" => read_slurm(&files).map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// The cluster that `--cluster` names: `alibaba-2026:FILE`, `openb:FILE`, `slurm:FILE[,FILE…]`, `synthetic:GPUS[:SEED]`, or
+/// the path of a snapshot.
 ///
 /// # Errors
 /// If it cannot be read or made.
 pub fn cluster_source(origin: &str) -> Result<Snapshot, FormatError> {
+    if let Some(import) = dump_source(origin)? {
+        return Ok(import.snapshot);
+    }
     match origin.split_once(':') {
         Some(("alibaba-2026", path)) => read_alibaba_2026(path),
         Some(("openb", path)) => read_openb_nodes(path),
@@ -38,9 +60,8 @@ pub fn cluster_source(origin: &str) -> Result<Snapshot, FormatError> {
             let (gpus, seed) = synthetic(origin, rest, "synthetic:GPUS[:SEED]")?;
             let cluster = synthetic_cluster(&ClusterOptions { gpus, seed, ..ClusterOptions::default() });
             let cluster = cluster.map_err(|error| FormatError::new(origin, error))?;
-            Ok(Snapshot { cluster, as_of: None, notes: Vec::new() })
+            Ok(Snapshot { cluster, ..Snapshot::default() })
         }
-        Some((prefix @ ("kubernetes" | "slurm"), _)) => Err(later(origin, prefix)),
         Some((prefix, _)) if TRACES.contains(&prefix) => {
             Err(FormatError::new(origin, "found a format of queues, expected one of clusters"))
         }
@@ -76,7 +97,8 @@ pub fn foreign_trace(origin: &str, ratio: Option<GpusPerProc>) -> Result<Option<
     trace.map(Some)
 }
 
-/// The queue that `--queue` names: a trace as [`foreign_trace`] reads it, `synthetic:JOBS[:SEED]`, or the path of a queue.
+/// The queue that `--queue` names: a trace as [`foreign_trace`] reads it, the waiting jobs of `slurm:FILE[,FILE…]`,
+/// `synthetic:JOBS[:SEED]`, or the path of a queue.
 /// Its jobs are registered in `cluster`.
 ///
 /// The jobs of a trace come and go at their own pace; with `load_percent` they are pressed together until the GPUs of
@@ -100,6 +122,11 @@ pub fn queue_source(
         let queue = trace_to_queue(&jobs, &events, cluster);
         return Ok((queue.map_err(|error| FormatError::new(origin, error))?, report.notes()));
     }
+    if load_percent.is_none()
+        && let Some(import) = dump_source(origin)?
+    {
+        return import.queue(origin, cluster);
+    }
     match origin.split_once(':') {
         Some(("synthetic", rest)) => {
             let (jobs, seed) = synthetic(origin, rest, "synthetic:JOBS[:SEED]")?;
@@ -109,7 +136,6 @@ pub fn queue_source(
             let queue = synthetic_queue(cluster, &options);
             Ok((queue.map_err(|error| FormatError::new(origin, error))?, Vec::new()))
         }
-        Some((prefix @ ("kubernetes" | "slurm"), _)) => Err(later(origin, prefix)),
         _ if load_percent.is_some() => {
             Err(FormatError::new(origin, "found a queue without times, expected a trace or synthetic: with a load"))
         }
@@ -147,7 +173,9 @@ pub fn trace_source(origin: &str, options: &TraceOptions) -> Result<(Vec<TraceJo
             let stream = StreamOptions { jobs, seed, gpus, load_percent, mix, ..StreamOptions::default() };
             Ok((synthetic_trace(&stream), Vec::new()))
         }
-        Some((prefix @ ("kubernetes" | "slurm"), _)) => Err(later(origin, prefix)),
+        Some((prefix, _)) if DUMPS.contains(&prefix) => {
+            Err(FormatError::new(origin, "found a dump, which has no times, expected a trace"))
+        }
         _ => read_trace(origin),
     }
 }
@@ -155,11 +183,6 @@ pub fn trace_source(origin: &str, options: &TraceOptions) -> Result<(Vec<TraceJo
 /// Working GPUs that no running job holds.
 fn unheld(cluster: &Cluster) -> u64 {
     cluster.nodes().iter().map(|node| u64::from(node.free_gpus())).sum()
-}
-
-fn later(origin: &str, prefix: &str) -> FormatError {
-    let text = format!("found the format `{prefix}`, which comes later and cannot be read yet");
-    FormatError::new(origin, text)
 }
 
 /// A number and a seed, 1 by default.

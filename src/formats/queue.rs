@@ -24,7 +24,7 @@ const MAX_INSTANCES: u64 = u32::MAX as u64 - 1;
 /// If it cannot be read, a line is malformed, a job runs or is queued already, or a removal names a job that neither
 /// runs nor was queued on a line before.
 pub fn read_queue(path: &str, cluster: &mut Cluster) -> Result<(Queue, Vec<Note>), FormatError> {
-    let mut source = Source::open(path)?;
+    let mut source = Source::open(path)?.of_objects("a queue in JSONL")?;
     let name = source.name().to_owned();
     read_queue_from(&name, source.reader(), cluster)
 }

@@ -5,7 +5,7 @@ mod running;
 
 use std::io::Read;
 
-use serde::de::{DeserializeSeed, Error, MapAccess};
+use serde::de::{DeserializeSeed, Error, MapAccess, Unexpected};
 use serde_json::value::RawValue;
 
 use crate::cluster::{Cluster, ClusterBuilder, Seat};
@@ -28,8 +28,38 @@ pub struct Snapshot {
     pub cluster: Cluster,
     /// When it was so, in the words of the file.
     pub as_of: Option<String>,
+    /// Where the device indices of what runs are from; `None` where nobody said.
+    pub index_source: Option<IndexSource>,
     /// What the user should know.
     pub notes: Vec<Note>,
+}
+
+/// Where the device indices of the running instances are from.
+///
+/// What does not depend on them is a fact all the same: free GPUs of each node, what fits, the measures of fragmentation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IndexSource {
+    /// The source named all of them, or left no choice.
+    Stated,
+    /// Some were not known, and chosen as the lowest free ones.
+    Partly,
+    /// None was known.
+    Assumed,
+}
+
+impl IndexSource {
+    /// All of them, with the words of a snapshot.
+    const WORDS: [(Self, &str); 3] =
+        [(Self::Stated, "stated"), (Self::Partly, "partly-assumed"), (Self::Assumed, "assumed")];
+
+    /// Its word in a snapshot.
+    pub fn word(self) -> &'static str {
+        Self::WORDS[self as usize].1
+    }
+
+    fn from_word(word: &str) -> Option<Self> {
+        Self::WORDS.iter().find(|(_, known)| *known == word).map(|&(source, _)| source)
+    }
 }
 
 /// Reads a snapshot from a file, or from standard input for `-`. It may be gzip'd.
@@ -40,7 +70,8 @@ pub struct Snapshot {
 /// # Errors
 /// If it cannot be read, or is not a cluster that can be.
 pub fn read_cluster(path: &str) -> Result<Snapshot, FormatError> {
-    let mut source = Source::open(path)?.not_empty("a cluster snapshot in JSON")?;
+    let mut source =
+        Source::open(path)?.not_empty("a cluster snapshot in JSON")?.of_objects("a cluster snapshot in JSON")?;
     let name = source.name().to_owned();
     read_cluster_from(&name, source.reader())
 }
@@ -77,7 +108,7 @@ fn read_in_pieces(name: &str, reader: impl Read, whole: usize, window: usize) ->
     let cluster = document.parts.builder.finish();
     let cluster = cluster.map_err(|error| FormatError::new(name, error).at_place("running"))?;
     let notes = overcommitted(&cluster);
-    Ok(Snapshot { cluster, as_of: document.as_of, notes })
+    Ok(Snapshot { cluster, as_of: document.as_of, index_source: document.index_source, notes })
 }
 
 /// A document up to this size is read whole, which is faster; a larger one is read piece by piece, so that memory stays
@@ -88,7 +119,7 @@ const READ_WHOLE: usize = 8 << 20;
 /// in hundreds is.
 const WINDOW: usize = 128 << 10;
 
-fn overcommitted(cluster: &Cluster) -> Vec<Note> {
+pub(super) fn overcommitted(cluster: &Cluster) -> Vec<Note> {
     let all = || cluster.node_ids().filter(|&id| cluster.node(id).overcommitted());
     let mut notes: Vec<Note> = all()
         .take(MOST_NOTES)
@@ -121,6 +152,7 @@ fn limit(amount: u32) -> String {
 struct Document {
     parts: Parts,
     as_of: Option<String>,
+    index_source: Option<IndexSource>,
     /// `running` as text, where it came before `nodes`.
     early: Option<Box<RawValue>>,
     /// The reader's position says nothing: the fault is in the text that was kept.
@@ -146,7 +178,7 @@ impl Document {
 
 impl Object for Document {
     const WHAT: &'static str = "a cluster snapshot";
-    const FIELDS: &'static [&'static str] = &["schema", "as_of", "nodes", "running"];
+    const FIELDS: &'static [&'static str] = &["schema", "as_of", "index_source", "nodes", "running"];
 
     fn field<'de, A: MapAccess<'de>>(&mut self, field: usize, map: &mut A, path: &mut Path) -> Result<(), A::Error> {
         match field {
@@ -156,6 +188,18 @@ impl Object for Document {
                 self.as_of = map.next_value_seed(Maybe(Text(&mut text)))?.map(|()| text);
             }
             2 => {
+                let mut word = String::new();
+                if map.next_value_seed(Maybe(Text(&mut word)))?.is_some() {
+                    let unknown = || {
+                        A::Error::invalid_value(
+                            Unexpected::Str(&word),
+                            &"\"stated\", \"partly-assumed\" or \"assumed\"",
+                        )
+                    };
+                    self.index_source = Some(IndexSource::from_word(&word).ok_or_else(unknown)?);
+                }
+            }
+            3 => {
                 map.next_value_seed(ListSeed(&mut NodeList(&mut self.parts), path))?;
                 self.nodes_read = true;
             }
@@ -168,7 +212,7 @@ impl Object for Document {
     }
 
     fn finish<E: Error>(&mut self, seen: u32, path: &mut Path) -> Result<(), E> {
-        require::<Self, E>(seen, &[2])?;
+        require::<Self, E>(seen, &[3])?;
         let Some(early) = self.early.take() else { return Ok(()) };
         path.key("running");
         path.leave_window();

@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::cluster::{Cluster, JobId, NodeId, UNLIMITED, gpu_indices};
 
 use super::job::RequestOut;
+use super::snapshot::{IndexSource, Snapshot};
 
 /// Written at a time.
 const CHUNK: usize = 64 << 10;
@@ -17,12 +18,32 @@ const CHUNK: usize = 64 << 10;
 /// # Errors
 /// If `out` fails.
 pub fn write_cluster(cluster: &Cluster, as_of: Option<&str>, out: &mut dyn Write) -> io::Result<()> {
+    write(cluster, as_of, None, out)
+}
+
+/// Writes a snapshot, as [`write_cluster`] does, and where its device indices are from.
+///
+/// # Errors
+/// If `out` fails.
+pub fn write_snapshot(snapshot: &Snapshot, out: &mut dyn Write) -> io::Result<()> {
+    write(&snapshot.cluster, snapshot.as_of.as_deref(), snapshot.index_source, out)
+}
+
+fn write(
+    cluster: &Cluster,
+    as_of: Option<&str>,
+    index_source: Option<IndexSource>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let mut out = BufWriter::with_capacity(CHUNK, out);
     out.write_all(b"{\"schema\":1,")?;
     if let Some(as_of) = as_of {
         out.write_all(b"\"as_of\":")?;
         serde_json::to_writer(&mut out, as_of)?;
         out.write_all(b",")?;
+    }
+    if let Some(source) = index_source {
+        write!(out, "\"index_source\":\"{}\",", source.word())?;
     }
     out.write_all(b"\"nodes\":[")?;
     list(&mut out, cluster.node_ids().map(|id| NodeOut::of(cluster, id)))?;

@@ -85,6 +85,21 @@ impl Source {
         }
     }
 
+    /// Itself, unless it starts as no JSON object does: then it is likely to be of another program.
+    ///
+    /// # Errors
+    /// If its first byte is neither a brace nor blank; the error says what was expected, and how others are named.
+    pub fn of_objects(mut self, expected: &str) -> Result<Self, FormatError> {
+        let start = self.reader.fill_buf().map_err(|error| FormatError::unreadable(&self.name, error))?;
+        let Some(&byte) = start.first().filter(|byte| !b"{ \t\r\n".contains(byte)) else { return Ok(self) };
+        let found = byte.escape_ascii();
+        let text = format!(
+            "found a file that starts with '{found}', expected {expected}; a file of another program is named with its \
+             format, such as alibaba-2026:FILE"
+        );
+        Err(FormatError::new(&self.name, text).at_line(1))
+    }
+
     /// Its bytes.
     pub fn reader(&mut self) -> &mut BufReader<Box<dyn Read>> {
         &mut self.reader

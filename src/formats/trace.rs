@@ -23,7 +23,7 @@ const MAX_INSTANCES: u64 = u32::MAX as u64 - 1;
 /// # Errors
 /// If it cannot be read, a line is malformed, or a name is there twice.
 pub fn read_trace(path: &str) -> Result<(Vec<TraceJob>, Vec<Note>), FormatError> {
-    let mut source = Source::open(path)?;
+    let mut source = Source::open(path)?.of_objects("a trace in JSONL")?;
     let name = source.name().to_owned();
     read_trace_from(&name, source.reader())
 }

@@ -94,7 +94,7 @@ impl Serialize for Migrations<'_> {
 }
 
 /// A set of devices, written as a list of indices.
-struct Mask(GpuMask);
+pub(super) struct Mask(pub(super) GpuMask);
 
 impl Serialize for Mask {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

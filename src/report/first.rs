@@ -57,7 +57,7 @@ impl FirstDecisions {
 /// A reason in a few words.
 pub(super) fn explained(why: Why) -> &'static str {
     match why {
-        Why::Capacity => "capacity: too few GPUs are free",
+        Why::Capacity => "capacity: too few usable GPUs are free",
         Why::Fragmentation => "fragmentation: enough are free, not together",
         Why::Constraint => "constraint: CPU, memory, model or topology",
         Why::Space => "space: only outside Σ or with more moves",

@@ -9,9 +9,11 @@ mod json;
 mod number;
 mod phi_star;
 mod place;
+mod plan;
 mod score;
 mod simulate;
 mod stress;
+mod sweep;
 mod table;
 mod verify;
 
@@ -23,7 +25,12 @@ pub use json::append_line;
 pub use number::{grouped, percent, rate, seconds};
 pub use phi_star::PhiStarReport;
 pub use place::{PlaceSummary, Tally, Totals};
+pub use plan::PlanReport;
 pub use score::ScoreRows;
-pub use simulate::{Run, SERIES_HEADER, Setting, append_series_row, simulation_json, simulation_table};
+pub use simulate::{
+    MINUTES_HEADER, Run, SERIES_HEADER, Setting, append_minute_row, append_series_row, jobset_header, jobset_rows,
+    simulation_json, simulation_table,
+};
 pub use stress::{Latency, StressReport};
+pub use sweep::{sweep_row, sweep_table};
 pub use verify::{CheckRow, verify_table};

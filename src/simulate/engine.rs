@@ -1,13 +1,16 @@
 //! The event loop.
 
+use std::collections::BTreeMap;
+
 use crate::anchor::State;
-use crate::cluster::JobId;
+use crate::cluster::{JobId, NodeId};
 use crate::decide::CommitLoop;
-use crate::workload::TraceJob;
+use crate::workload::{NodeChange, TraceJob};
 
 use super::backfill::Reservation;
 use super::discipline::{Discipline, Waiting};
 use super::measures::{Interval, Totals};
+use super::observe::{Observer, Stand};
 use super::outcome::Outcome;
 use super::running::{NEVER, Running};
 use super::scenario::Scenario;
@@ -38,6 +41,19 @@ pub fn simulate(
     options: &SimOptions,
     watch: &mut dyn FnMut(&Interval),
 ) -> Result<Outcome, OracleError> {
+    simulate_observed(scenario, scheduler, options, &mut Watch(watch))
+}
+
+/// As [`simulate`], for somebody who also wants to see who holds what.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn simulate_observed(
+    scenario: &Scenario,
+    scheduler: Scheduler,
+    options: &SimOptions,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, OracleError> {
     match scheduler.place_options(options.seed) {
         Some(settings) => {
             let mut state = State::new(scenario.cluster().clone());
@@ -45,12 +61,21 @@ pub fn simulate(
             if let Some(typical) = scenario.typical() {
                 site = site.with_typical(typical.clone());
             }
-            Ok(Engine::new(scenario, options, site).run(scheduler, watch))
+            Ok(Engine::new(scenario, options, site).run(scheduler, observer))
         }
         None => {
             let site = Oracle::new(scenario)?;
-            Ok(Engine::new(scenario, options, site).run(scheduler, watch))
+            Ok(Engine::new(scenario, options, site).run(scheduler, observer))
         }
+    }
+}
+
+/// An observer that is shown the intervals alone.
+struct Watch<'a>(&'a mut dyn FnMut(&Interval));
+
+impl Observer for Watch<'_> {
+    fn interval(&mut self, interval: &Interval, _: Stand<'_>) {
+        (self.0)(interval);
     }
 }
 
@@ -62,7 +87,11 @@ struct Engine<'a, S> {
     now: u64,
     /// Where the next arrival is looked for.
     arrived: usize,
+    /// Events of nodes that have happened.
+    happened: usize,
     waiting: Waiting,
+    /// What the waiting jobs ask for.
+    waiting_gpus: u64,
     running: Running<'a>,
     /// Jobs of the trace that have not finished.
     left: u64,
@@ -82,7 +111,9 @@ impl<'a, S: Site> Engine<'a, S> {
             site,
             now,
             arrived: 0,
+            happened: 0,
             waiting: Waiting::new(options.discipline),
+            waiting_gpus: 0,
             running: Running::new(scenario, options.move_cost_s, now),
             left: scenario.jobs().len() as u64 - scenario.n_rejected(),
             changed: true,
@@ -91,16 +122,20 @@ impl<'a, S: Site> Engine<'a, S> {
         }
     }
 
-    fn run(mut self, scheduler: Scheduler, watch: &mut dyn FnMut(&Interval)) -> Outcome {
+    fn run(mut self, scheduler: Scheduler, observer: &mut dyn Observer) -> Outcome {
         let first_submit = self.now;
         let mut leaving = Vec::new();
         while self.left > 0
             && let Some(at) = self.next_instant()
         {
-            self.wait_until(at, watch);
-            self.depart(&mut leaving);
+            self.wait_until(at, observer);
+            self.depart(&mut leaving, observer);
+            self.change_nodes();
             let new = self.arrive();
             self.pass(new);
+        }
+        if let Some(cluster) = self.site.cluster() {
+            observer.end(cluster);
         }
         let span = (first_submit, self.now);
         Outcome::new(scheduler, self.scenario, span, self.totals, self.running.into_parts(), self.events)
@@ -112,14 +147,12 @@ impl<'a, S: Site> Engine<'a, S> {
             self.arrived += 1;
         }
         let arrival = self.scenario.jobs().get(self.arrived).map(|job| job.submit_s);
-        match (arrival, self.running.next_departure()) {
-            (Some(arrival), Some(departure)) => Some(arrival.min(departure)),
-            (arrival, departure) => arrival.or(departure),
-        }
+        let change = self.scenario.events().get(self.happened).map(|event| event.at_s.max(self.now));
+        [arrival, self.running.next_departure(), change].into_iter().flatten().min()
     }
 
     /// Lets time pass.
-    fn wait_until(&mut self, at: u64, watch: &mut dyn FnMut(&Interval)) {
+    fn wait_until(&mut self, at: u64, observer: &mut dyn Observer) {
         debug_assert!(at >= self.now, "time runs back");
         if at <= self.now {
             return;
@@ -131,27 +164,70 @@ impl<'a, S: Site> Engine<'a, S> {
             to: at,
             running: self.running.len(),
             waiting: self.waiting.len() as u64,
+            waiting_gpus: self.waiting_gpus,
             busy_gpus: view.busy_gpus,
             n_sif: view.n_sif,
             empty_nodes: view.empty_nodes,
             wcc: view.wcc,
             fragmented: head.is_some_and(|gpus| (1..=self.site.free_gpus()).contains(&gpus)),
+            lacking: head.is_some_and(|gpus| gpus > self.site.free_gpus()),
         };
         self.totals.add(&interval);
-        watch(&interval);
+        let changes = &self.scenario.events()[self.happened..];
+        let fails = changes.iter().take_while(|event| event.at_s <= at).any(|event| event.change == NodeChange::Fail);
+        let jobs_leave = fails || self.running.next_departure() == Some(at);
+        observer.interval(&interval, Stand { cluster: self.site.cluster(), jobs_leave });
         self.now = at;
     }
 
     /// All departures of this instant, one event.
-    fn depart(&mut self, leaving: &mut Vec<JobId>) {
+    fn depart(&mut self, leaving: &mut Vec<JobId>, observer: &mut dyn Observer) {
         self.running.leave(self.now, leaving);
         if leaving.is_empty() {
             return;
+        }
+        if let Some(cluster) = self.site.cluster() {
+            observer.leaving(leaving, cluster);
         }
         let moved = self.site.end(leaving);
         self.running.pause(moved, self.now);
         self.left -= leaving.iter().filter(|&&job| self.scenario.position(job).is_some()).count() as u64;
         self.events += leaving.len() as u64;
+        self.changed = true;
+    }
+
+    /// All changes of nodes of this instant, one event; those before the first submission happen at it. Jobs that it ends
+    /// wait again, each at the place that its submission gives it.
+    fn change_nodes(&mut self) {
+        let events = &self.scenario.events()[self.happened..];
+        let n = events.partition_point(|event| event.at_s <= self.now);
+        if n == 0 {
+            return;
+        }
+        self.happened += n;
+        self.events += n as u64;
+        let mut open = BTreeMap::new();
+        let mut ended = Vec::new();
+        for event in &events[..n] {
+            open.insert(event.node, event.change == NodeChange::Return);
+            if event.change == NodeChange::Fail {
+                ended.extend(self.site.jobs_on(event.node));
+            }
+        }
+        ended.sort_unstable();
+        ended.dedup();
+        let those = |wanted: bool| open.iter().filter(|(_, open)| **open == wanted).map(|(&node, _)| node).collect();
+        let (closed, opened): (Vec<NodeId>, Vec<NodeId>) = (those(false), those(true));
+        for &job in &ended {
+            self.running.kill(job, self.now);
+            if let Some(position) = self.scenario.position(job) {
+                let job = &self.scenario.jobs()[position];
+                self.waiting.push(position, job);
+                self.waiting_gpus += job.gpus();
+            }
+        }
+        let moved = self.site.change_nodes(&closed, &opened, &ended);
+        self.running.pause(moved, self.now);
         self.changed = true;
     }
 
@@ -163,6 +239,7 @@ impl<'a, S: Site> Engine<'a, S> {
         {
             if !self.scenario.is_rejected(self.arrived) {
                 self.waiting.push(self.arrived, job);
+                self.waiting_gpus += job.gpus();
                 self.events += 1;
             }
             self.arrived += 1;
@@ -217,6 +294,7 @@ impl<'a, S: Site> Engine<'a, S> {
         self.running.enter(id, self.now, finish);
         self.running.pause(moved, self.now);
         self.waiting.remove(position, job);
+        self.waiting_gpus -= job.gpus();
         self.events += 1;
         self.changed = true;
         true

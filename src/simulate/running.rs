@@ -25,6 +25,19 @@ pub struct Pauses {
     pub gpu_seconds_lost: u128,
 }
 
+/// A run of a job that a failing node ended before its time. The job waits again if it is one of the trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LostRun {
+    /// The job's position in the trace; `None` for one that ran on the cluster at first, which does not come back.
+    pub position: Option<usize>,
+    /// When the run began.
+    pub start: u64,
+    /// When it was ended.
+    pub end: u64,
+    /// All GPUs of the job.
+    pub gpus: u64,
+}
+
 /// The times of one job.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Times {
@@ -45,6 +58,7 @@ pub(super) struct Running<'a> {
     times: Vec<Times>,
     n: u64,
     pauses: Pauses,
+    lost: Vec<LostRun>,
 }
 
 impl<'a> Running<'a> {
@@ -59,6 +73,7 @@ impl<'a> Running<'a> {
             times: vec![waiting; cluster.jobs().len()],
             n: 0,
             pauses: Pauses::default(),
+            lost: Vec::new(),
         };
         for job in cluster.job_ids().filter(|&job| cluster.job(job).runs()) {
             let remaining = cluster.job_times(job).remaining_s.unwrap_or(NEVER);
@@ -91,6 +106,17 @@ impl<'a> Running<'a> {
             self.n -= 1;
             jobs.push(job);
         }
+    }
+
+    /// A running job is ended before its time, as if it had never started.
+    pub(super) fn kill(&mut self, job: JobId, now: u64) {
+        let times = &mut self.times[job.index()];
+        let (start, finish) = (times.start, times.finish);
+        *times = Times { start: NEVER, finish: NEVER, pauses: 0 };
+        self.departures.remove(&(finish, job));
+        let gpus = self.scenario.gpus(job);
+        self.n -= 1;
+        self.lost.push(LostRun { position: self.scenario.position(job), start, end: now, gpus });
     }
 
     /// An event moved these instances, sorted by job: each of their jobs pauses once. A job that finishes now does not; the
@@ -134,8 +160,8 @@ impl<'a> Running<'a> {
         self.n
     }
 
-    /// The times of all jobs of the cluster, and what migrations cost.
-    pub(super) fn into_parts(self) -> (Vec<Times>, Pauses) {
-        (self.times, self.pauses)
+    /// The times of all jobs of the cluster, what migrations cost, and the runs that nodes ended.
+    pub(super) fn into_parts(self) -> (Vec<Times>, Pauses, Vec<LostRun>) {
+        (self.times, self.pauses, self.lost)
     }
 }

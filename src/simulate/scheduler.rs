@@ -39,6 +39,9 @@ pub enum SchedulerError {
     /// A trigger for a policy that never compacts.
     #[error("found a trigger for \"{0}\", expected one for compass or compass-paper alone")]
     NoTrigger(String),
+    /// No such budget.
+    #[error("found {0:?} behind the trigger, expected the most instances that an event may move")]
+    Budget(String),
 }
 
 impl Scheduler {
@@ -47,15 +50,16 @@ impl Scheduler {
         Policy::ALL.into_iter().map(Policy::name).chain([SIF_OPT])
     }
 
-    /// Reads `POLICY` or, for those that compact, `POLICY:TRIGGER`; what is not said comes from `defaults`.
+    /// Reads `POLICY` or, for those that compact, `POLICY:TRIGGER` or `POLICY:TRIGGER:BUDGET`; what is not said comes from
+    /// `defaults`.
     ///
     /// # Errors
-    /// If there is no such policy or trigger, or the policy has none.
+    /// If there is no such policy or trigger, the policy has none, or the budget is no number.
     pub fn parse(word: &str, defaults: (Trigger, Option<u32>)) -> Result<Self, SchedulerError> {
         // A colon may also be part of the policy's own name.
         let whole = Policy::from_str(word).is_ok();
-        let parts = word.split_once(':').filter(|_| !whole);
-        let (name, trigger) = parts.map_or((word, None), |(name, trigger)| (name, Some(trigger)));
+        let mut parts = word.splitn(if whole { 1 } else { 3 }, ':');
+        let (name, trigger, budget) = (parts.next().unwrap_or_default(), parts.next(), parts.next());
         let policy = match Policy::from_str(name) {
             Ok(policy) => Some(policy),
             Err(_) if name == SIF_OPT => None,
@@ -68,7 +72,11 @@ impl Scheduler {
             None => defaults.0,
             Some(word) => Trigger::from_name(word).ok_or_else(|| SchedulerError::Trigger(word.to_owned()))?,
         };
-        Ok(policy.map_or(Self::SifOpt, |policy| Self::Placing { policy, trigger, migration_budget: defaults.1 }))
+        let migration_budget = match budget {
+            None => defaults.1,
+            Some(word) => Some(word.parse().map_err(|_| SchedulerError::Budget(word.to_owned()))?),
+        };
+        Ok(policy.map_or(Self::SifOpt, |policy| Self::Placing { policy, trigger, migration_budget }))
     }
 
     /// What the commit loop is to do; `None` for the oracle.
@@ -108,11 +116,12 @@ impl Scheduler {
 }
 
 impl fmt::Display for Scheduler {
-    /// As [`Scheduler::parse`] reads it; the usual trigger is left out.
+    /// As [`Scheduler::parse`] reads it; the usual trigger is left out where no budget stands behind it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.policy().map_or(SIF_OPT, Policy::name))?;
-        match self.trigger() {
-            Some(trigger) if trigger != Trigger::default() => write!(f, ":{}", trigger.name()),
+        match (self.trigger(), self.migration_budget()) {
+            (Some(trigger), Some(budget)) => write!(f, ":{}:{budget}", trigger.name()),
+            (Some(trigger), None) if trigger != Trigger::default() => write!(f, ":{}", trigger.name()),
             _ => Ok(()),
         }
     }
@@ -129,7 +138,7 @@ mod tests {
     #[test]
     fn words_are_read_back() {
         let defaults = (Trigger::EveryEvent, None);
-        for word in Scheduler::names().chain(["compass:when-blocked", "compass-paper:never"]) {
+        for word in Scheduler::names().chain(["compass:when-blocked", "compass-paper:never", "compass:every-event:4"]) {
             assert_eq!(Scheduler::parse(word, defaults).unwrap().to_string(), word);
         }
         let trigger = |word| Scheduler::parse(word, (Trigger::Never, Some(3))).unwrap().trigger();
@@ -145,6 +154,7 @@ mod tests {
             "compass:often",
             "best-fit:never",
             "sif-opt:never",
+            "compass:never:x",
         ] {
             assert!(Scheduler::parse(bad, defaults).is_err(), "{bad}");
         }

@@ -1,7 +1,7 @@
 //! Where jobs run in a simulation: a real cluster under the commit loop, or the oracle's multiset.
 
 use crate::anchor::{Migration, PoolState};
-use crate::cluster::{JobId, Request};
+use crate::cluster::{Cluster, JobId, NodeId, Request};
 use crate::decide::{CommitLoop, Status};
 use crate::fragmentation::{PhiStar, wcc};
 use crate::workload::{Demand, QueueEntry};
@@ -27,10 +27,16 @@ pub(super) trait Site {
     fn start(&mut self, job: JobId, index: usize) -> Option<&[Migration]>;
     /// Ends running jobs, as one event. Returns what moved then.
     fn end(&mut self, jobs: &[JobId]) -> &[Migration];
+    /// The jobs that hold anything of a node, ascending.
+    fn jobs_on(&self, node: NodeId) -> Vec<JobId>;
+    /// Closes nodes, opens others, and ends jobs, as one event. Returns what moved then.
+    fn change_nodes(&mut self, closed: &[NodeId], opened: &[NodeId], ended: &[JobId]) -> &[Migration];
     /// Free GPUs that a job could have.
     fn free_gpus(&self) -> u64;
     /// What there is to see now.
     fn view(&mut self) -> View;
+    /// Who holds what; `None` where nothing is assigned to a node.
+    fn cluster(&self) -> Option<&Cluster>;
 }
 
 impl Site for CommitLoop<'_> {
@@ -41,6 +47,14 @@ impl Site for CommitLoop<'_> {
 
     fn end(&mut self, jobs: &[JobId]) -> &[Migration] {
         &self.remove_together(jobs).migrations
+    }
+
+    fn jobs_on(&self, node: NodeId) -> Vec<JobId> {
+        self.state().cluster().jobs_on(node)
+    }
+
+    fn change_nodes(&mut self, closed: &[NodeId], opened: &[NodeId], ended: &[JobId]) -> &[Migration] {
+        &CommitLoop::change_nodes(self, closed, opened, ended).migrations
     }
 
     fn free_gpus(&self) -> u64 {
@@ -57,6 +71,10 @@ impl Site for CommitLoop<'_> {
             wcc: pools.iter().try_fold(true, |all, pool| Some(all & holds(pool)?)),
         }
     }
+
+    fn cluster(&self) -> Option<&Cluster> {
+        Some(self.state().cluster())
+    }
 }
 
 /// Why the oracle cannot run somewhere.
@@ -71,6 +89,9 @@ pub enum OracleError {
     /// It packs whole GPUs.
     #[error("sif-opt packs whole GPUs: found jobs that ask for a share of one, expected none")]
     Shares,
+    /// It puts nothing on any node.
+    #[error("sif-opt puts nothing on any node: found events of nodes, expected none")]
+    Events,
 }
 
 /// SIFOpt: a multiset of running instances that could be packed.
@@ -93,6 +114,9 @@ impl<'a> Oracle<'a> {
         }
         if cluster.requests().iter().any(Request::is_share) {
             return Err(OracleError::Shares);
+        }
+        if !scenario.events().is_empty() {
+            return Err(OracleError::Events);
         }
         let running = cluster.job_ids().filter(|&job| cluster.job(job).runs());
         let demand =
@@ -129,6 +153,15 @@ impl Site for Oracle<'_> {
         &[]
     }
 
+    fn jobs_on(&self, _: NodeId) -> Vec<JobId> {
+        // A scenario with events of nodes has no oracle.
+        Vec::new()
+    }
+
+    fn change_nodes(&mut self, _: &[NodeId], _: &[NodeId], _: &[JobId]) -> &[Migration] {
+        &[]
+    }
+
     fn free_gpus(&self) -> u64 {
         (self.nodes * u64::from(self.capacity)).saturating_sub(self.demand.gpus())
     }
@@ -140,5 +173,9 @@ impl Site for Oracle<'_> {
             empty_nodes: self.nodes.saturating_sub(self.solver.fewest_nodes(&self.demand)),
             wcc: wcc(self.capacity, &self.demand).map(|wcc| wcc.holds),
         }
+    }
+
+    fn cluster(&self) -> Option<&Cluster> {
+        None
     }
 }

@@ -11,7 +11,9 @@ mod backends;
 mod fgd;
 #[cfg(unix)]
 mod pipes_and_disks;
+mod plan;
 mod simulate;
+mod sweep;
 
 fn program() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_slotwise"));
@@ -77,7 +79,7 @@ fn the_summary_of_a_queue_is_golden_but_for_the_time() {
 
 #[test]
 fn every_command_has_a_help_with_examples() {
-    for command in ["", "score", "place", "audit", "phi-star", "devices", "stress", "verify", "bench"] {
+    for command in ["", "score", "place", "audit", "phi-star", "devices", "stress", "verify", "bench", "import slurm"] {
         let output = run(&format!("{command} --help"));
         assert_eq!(output.status.code(), Some(0));
         let help = text(&output.stdout);
@@ -246,6 +248,32 @@ fn what_is_no_file_exits_2() {
     refused("half a gzip", &run(&format!("audit --cluster {}", path("short.gz"))), &["short.gz", "gzip"]);
 }
 
+/// Another program's table without its format in front is the likeliest slip there is.
+#[test]
+fn a_table_that_is_no_json_is_told_how_to_be_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let table = folder.path().join("nodes.csv").display().to_string();
+    std::fs::write(&table, "sn,gpu\nn0,8\n").unwrap();
+    for words in [
+        format!("audit --cluster {table}"),
+        format!("place --cluster cluster.json --queue {table}"),
+        format!("score --cluster cluster.json --queue queue.jsonl --candidates {table}"),
+        format!("simulate --trace {table}"),
+    ] {
+        refused(&words, &run(&words), &["nodes.csv:1: found a file that starts with 's'", "alibaba-2026:FILE"]);
+    }
+}
+
+#[test]
+fn options_without_an_effect_are_told() {
+    let place = "place --cluster cluster.json --queue queue.jsonl --policy best-fit";
+    assert!(!text(&run(place).stderr).contains("moves nothing"));
+    for option in ["--compact never", "--migration-budget 3"] {
+        let error = run(&format!("{place} {option}")).stderr;
+        assert!(text(&error).contains("warning: best-fit moves nothing"), "{}", text(&error));
+    }
+}
+
 #[test]
 fn an_empty_queue_is_no_error() {
     for (words, input) in
@@ -314,4 +342,35 @@ fn quiet_says_nothing_but_errors() {
     assert!(text(&loud.stderr).contains("seed 1"));
     let quiet = run("generate queue --jobs 3 --quiet");
     assert_eq!((text(&quiet.stderr), quiet.stdout), ("", loud.stdout));
+}
+
+#[test]
+fn an_import_writes_a_snapshot_and_a_queue_that_are_read_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds");
+    for seed in ["slurm.json", "slurm.txt"] {
+        let file = seeds.join(seed).to_str().unwrap().to_owned();
+        let (cluster, queue) = (at("c.json"), at("q.jsonl"));
+        let output = run(&format!("import slurm {file} --out {cluster} --queue-out {queue}"));
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        assert!(std::fs::read_to_string(&cluster).unwrap().contains("\"index_source\":\"stated\""));
+        let placed = run(&format!("place --cluster {cluster} --queue {queue} --snapshot-out {}", at("after.json")));
+        assert_eq!(placed.status.code(), Some(0), "{}", text(&placed.stderr));
+        let straight = run(&format!("place --cluster slurm:{file} --queue slurm:{file}"));
+        assert!(!placed.stdout.is_empty() && placed.stdout == straight.stdout);
+        // What was assumed stays in the snapshot.
+        assert!(std::fs::read_to_string(at("after.json")).unwrap().contains("index_source"));
+    }
+    let stdin = std::fs::read(seeds.join("slurm.txt")).unwrap();
+    assert_eq!(pipe("audit --cluster slurm:-", &stdin).status.code(), Some(0));
+    for words in ["import", "import slurm", "import slurm - -", "import slurm none", "audit --cluster slurm:-,-"] {
+        assert_eq!(run(words).status.code(), Some(2), "{words}");
+    }
+    let twice = format!(
+        "import slurm {} --out {1}/x --queue-out {1}/x",
+        seeds.join("slurm.txt").display(),
+        folder.path().display()
+    );
+    assert_eq!(run(&twice).status.code(), Some(2));
 }

@@ -18,7 +18,7 @@ pub(in super::super) struct SimulateArgs {
     pub(in super::super) trace: String,
     #[command(flatten)]
     pub(in super::super) processors: ProcessorsArg,
-    /// Who schedules, one run each: a policy of place, compass:TRIGGER, compass-paper:TRIGGER, or sif-opt
+    /// Who schedules, one run each: a policy of place, compass:TRIGGER[:BUDGET], compass-paper:TRIGGER[:BUDGET], or sif-opt
     #[arg(long, value_name = "P,P,…", value_delimiter = ',', default_value = "compass,best-fit")]
     pub(in super::super) policy: Vec<String>,
     /// When the compass policies compact, where the policy names no trigger
@@ -48,6 +48,9 @@ pub(in super::super) struct SimulateArgs {
     /// Seconds for which a running job pauses when an event moves it
     #[arg(long, value_name = "SECONDS", default_value_t = 8, value_parser = clap::value_parser!(u64).range(0..=1 << 32))]
     pub(in super::super) move_cost: u64,
+    /// Nodes that fail, drain and return (JSONL, may be gzip'd)
+    #[arg(long, value_name = "FILE")]
+    pub(in super::super) events: Option<String>,
     /// In which order jobs start
     #[arg(long, default_value = Discipline::Fifo.name(), value_parser = discipline())]
     pub(in super::super) discipline: Discipline,
@@ -65,14 +68,20 @@ pub(in super::super) struct SimulateArgs {
     /// Write how things stood at every time (CSV, a row for each interval in which nothing happened)
     #[arg(long, value_name = "FILE")]
     pub(in super::super) series: Option<PathBuf>,
+    /// Write the same by minutes (CSV, a row for each minute and policy)
+    #[arg(long, value_name = "FILE")]
+    pub(in super::super) minutes: Option<PathBuf>,
+    /// Write the jobs, and which GPUs each held, as a JobSet that evalys reads (CSV)
+    #[arg(long, value_name = "FILE")]
+    pub(in super::super) jobset: Option<PathBuf>,
 }
 
-fn discipline() -> impl TypedValueParser<Value = Discipline> {
+pub(super) fn discipline() -> impl TypedValueParser<Value = Discipline> {
     PossibleValuesParser::new(Discipline::ALL.map(Discipline::name))
         .map(|word| Discipline::from_name(&word).unwrap_or_default())
 }
 
-fn until() -> impl TypedValueParser<Value = Until> {
+pub(super) fn until() -> impl TypedValueParser<Value = Until> {
     PossibleValuesParser::new(["last-end", "last-submit"]).map(|word| match word.as_str() {
         "last-submit" => Until::LastSubmit,
         _ => Until::LastEnd,

@@ -6,9 +6,9 @@ use super::super::args::{Format, PlaceArgs};
 use super::super::input;
 use super::super::run::{Next, run as decide};
 use super::{Failure, Options, Output, Talk, open_backend};
-use crate::anchor::State;
+use crate::anchor::{State, Trigger};
 use crate::decide::{CommitLoop, PlaceOptions, Policy};
-use crate::formats::{FormatError, write_cluster};
+use crate::formats::{FormatError, Snapshot, write_snapshot};
 use crate::fragmentation::fgd::Typical;
 use crate::report::{PlaceSummary, Tally, Totals, decision_json};
 
@@ -20,7 +20,7 @@ const STEP: u64 = 1024;
 
 pub(super) fn run(args: &PlaceArgs, options: &Options, talk: &Talk) -> Result<(), Failure> {
     let snapshot = input::cluster(&args.cluster.cluster, talk)?;
-    let (mut cluster, as_of) = (snapshot.cluster, snapshot.as_of);
+    let Snapshot { mut cluster, as_of, index_source, .. } = snapshot;
     let mut queue = input::queue(&args.queue, &mut cluster, args.trace, talk)?;
     queue.truncate(args.first.unwrap_or(usize::MAX));
     let typical = match &args.typical.typical {
@@ -47,6 +47,9 @@ pub(super) fn run(args: &PlaceArgs, options: &Options, talk: &Talk) -> Result<()
     let seed = (args.policy == Policy::Random).then_some(args.seed);
     if let Some(seed) = seed {
         talk.note(format_args!("seed {seed}"));
+    }
+    if !args.policy.compacts() && (args.compact != Trigger::default() || args.migration_budget.is_some()) {
+        talk.warn(format_args!("{} moves nothing: --compact and --migration-budget do nothing", args.policy));
     }
     // Both files are begun before the work, so that a bad path costs no time, and get their names after it.
     let after = args.snapshot_out.as_deref().map(|path| Output::open(Some(path))).transpose()?;
@@ -94,7 +97,8 @@ pub(super) fn run(args: &PlaceArgs, options: &Options, talk: &Talk) -> Result<()
     }
     output.write(&bytes)?;
     if let Some(mut after) = after {
-        after.pass(|out| write_cluster(state.cluster(), as_of.as_deref(), out))?;
+        let snapshot = Snapshot { cluster: state.into_cluster(), as_of, index_source, notes: Vec::new() };
+        after.pass(|out| write_snapshot(&snapshot, out))?;
         output.finish()?;
         after.finish()
     } else {

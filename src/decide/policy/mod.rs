@@ -98,6 +98,11 @@ impl Policy {
         }
     }
 
+    /// Whether it moves running instances, so that triggers and budgets mean something.
+    pub const fn compacts(self) -> bool {
+        matches!(self.method(), Method::Anchor(_))
+    }
+
     /// How it decides.
     pub(super) const fn method(self) -> Method {
         match self {

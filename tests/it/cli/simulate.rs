@@ -51,6 +51,30 @@ fn the_series_adds_up_to_the_sums() {
 }
 
 #[test]
+fn minutes_and_jobs_are_files_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let output = run(&format!("{SMALL} --minutes {} --jobset {}", path("minutes"), path("jobset")));
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(output.stdout, run(SMALL).stdout);
+    expect_file!["../../golden/simulate-minutes.csv"].assert_eq(&std::fs::read_to_string(path("minutes")).unwrap());
+    expect_file!["../../golden/simulate-jobset.csv"].assert_eq(&std::fs::read_to_string(path("jobset")).unwrap());
+    // A name may hold what a CSV has to quote.
+    let job = br#"{"job":"a,\"b\"","submit_s":0,"duration_s":6000000000,"gpus_per_instance":2}"#;
+    let words = format!("simulate --trace - --nodes 1 --policy sif-opt --jobset {}", path("quoted"));
+    assert_eq!(pipe(&words, job).status.code(), Some(0));
+    let rows = std::fs::read_to_string(path("quoted")).unwrap();
+    let expected = "\"a,\"\"b\"\"\",sif-opt,0,2,6000000000,1,0,6000000000,6000000000,0,6000000000,1.000000,";
+    assert_eq!(rows.lines().nth(1).unwrap(), expected);
+    // That many minutes are no file.
+    let job = br#"{"job":"a","submit_s":0,"duration_s":9000000000,"gpus_per_instance":2}"#;
+    let output = pipe(&format!("simulate --trace - --nodes 1 --policy sif-opt --minutes {}", path("long")), job);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("150000000 minutes"), "{}", text(&output.stderr));
+    assert!(!std::path::Path::new(&path("long")).exists());
+}
+
+#[test]
 fn windows_take_what_was_submitted_in_them() {
     let jobs = |options: &str| {
         let output = run(&format!("simulate --trace trace.jsonl --policy best-fit {options}"));
@@ -79,10 +103,11 @@ fn what_is_wrong_is_told_and_nothing_is_written() {
         ("simulate --trace trace.jsonl --window 9..9", "FROM below TO"),
         ("simulate --trace trace.jsonl --window 1..9 --day 1", "cannot be used with"),
         ("simulate --trace trace.jsonl --series -", "--series"),
+        ("simulate --trace trace.jsonl --minutes x.tmp --jobset ./x.tmp", "--minutes and --jobset"),
         ("simulate --trace queue.jsonl", "queue.jsonl"),
         ("simulate --trace alibaba-2026:none.csv", "no such file"),
         ("simulate --trace swf:none.swf", "--gpus-per-proc"),
-        ("simulate --trace slurm:x", "comes later"),
+        ("simulate --trace slurm:x", "a dump, which has no times"),
         ("simulate --trace trace.jsonl --cluster cluster.json --policy sif-opt", "sif-opt"),
     ] {
         let output = run(words);
@@ -90,6 +115,37 @@ fn what_is_wrong_is_told_and_nothing_is_written() {
         assert!(text(&output.stderr).contains(expected), "{words}: {}", text(&output.stderr));
         assert!(output.stdout.is_empty(), "{words}");
     }
+}
+
+#[test]
+fn events_of_nodes_are_played_and_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("events.jsonl");
+    let path = file.display();
+    std::fs::write(
+        &file,
+        "{\"at_s\":8,\"node\":\"n0\",\"event\":\"fail\"}\n{\"at_s\":90,\"node\":\"n0\",\"event\":\"return\"}\n",
+    )
+    .unwrap();
+    let words = format!("simulate --trace trace.jsonl --nodes 3 --policy compass,best-fit --events {path}");
+    let output = run(&words);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    for line in text(&output.stdout).lines() {
+        let result: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert_eq!(result["failures"]["node_events"], path.to_string());
+        assert!(result["failures"]["runs_killed"].as_u64() > Some(0), "{line}");
+        assert!(result["failures"]["gpu_seconds_lost"].as_u64() > Some(0), "{line}");
+    }
+    let table = run(&format!("{words} --format table"));
+    assert!(text(&table.stdout).contains("GPU-H KILLED"));
+    std::fs::write(&file, "{\"at_s\":8,\"node\":\"n3\",\"event\":\"fail\"}").unwrap();
+    let output = run(&words);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("events.jsonl:1:"), "{}", text(&output.stderr));
+    std::fs::write(&file, "{\"at_s\":8,\"node\":\"n1\",\"event\":\"fail\"}").unwrap();
+    let output = run(&words.replace("best-fit", "sif-opt"));
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("events of nodes"), "{}", text(&output.stderr));
 }
 
 #[test]

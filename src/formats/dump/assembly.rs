@@ -1,0 +1,271 @@
+//! Nodes and running jobs as a dump lists them, put together to a cluster.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::cluster::{
+    BuildError, Cluster, ClusterBuilder, GpuMask, JobSpec, JobTimes, MAX_AMOUNT, NodeId, NodeSpec, Seat, Within,
+    lowest_gpus,
+};
+
+use super::super::snapshot::IndexSource;
+use super::Tally;
+
+/// A node as a dump lists it. It has 1 to 16 GPUs, and a name of its own.
+#[derive(Clone, Debug, Default)]
+pub(in crate::formats) struct DumpNode {
+    pub(in crate::formats) name: String,
+    pub(in crate::formats) gpus: u8,
+    pub(in crate::formats) model: Option<String>,
+    pub(in crate::formats) domain: Option<String>,
+    pub(in crate::formats) rack: Option<String>,
+    pub(in crate::formats) cpu_milli: Option<u64>,
+    pub(in crate::formats) memory_mib: Option<u64>,
+    pub(in crate::formats) unschedulable: bool,
+    pub(in crate::formats) unavailable: GpuMask,
+    /// What anybody holds here, where the dump says so itself: more than its jobs explain is held by jobs unknown.
+    pub(in crate::formats) held: Held,
+}
+
+/// What is held on a node.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::formats) struct Held {
+    pub(in crate::formats) gpus: u8,
+    /// Which ones, if that is known.
+    pub(in crate::formats) devices: Option<GpuMask>,
+    pub(in crate::formats) cpu_milli: u64,
+    pub(in crate::formats) memory_mib: u64,
+}
+
+/// A running job as a dump lists it.
+#[derive(Clone, Debug, Default)]
+pub(in crate::formats) struct DumpJob {
+    pub(in crate::formats) name: String,
+    pub(in crate::formats) pinned: bool,
+    pub(in crate::formats) models: Vec<String>,
+    pub(in crate::formats) within: Option<Within>,
+    pub(in crate::formats) times: JobTimes,
+    pub(in crate::formats) seats: Vec<DumpSeat>,
+}
+
+/// One instance of a running job.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::formats) struct DumpSeat {
+    /// The node's place in the list of nodes.
+    pub(in crate::formats) node: u32,
+    pub(in crate::formats) gpus: u8,
+    /// Its devices, where the dump names them.
+    pub(in crate::formats) devices: Option<GpuMask>,
+    pub(in crate::formats) cpu_milli: u64,
+    pub(in crate::formats) memory_mib: u64,
+}
+
+/// Makes a cluster of them.
+///
+/// Devices that a dump does not name are chosen: of those that the node says are held if it says so, else the lowest that
+/// are free. Instances of a job that are unlike each other become jobs of their own, `NAME/1`, `NAME/2` and so on. What is
+/// held on a node and by no job is held by a job `NODE/unknown`, which is not moved.
+///
+/// # Errors
+/// If there is more than a cluster can count.
+pub(in crate::formats) fn assemble(
+    nodes: &[DumpNode],
+    mut jobs: Vec<DumpJob>,
+    tally: &mut Tally,
+) -> Result<(Cluster, IndexSource), BuildError> {
+    let mut builder = ClusterBuilder::new();
+    for node in nodes {
+        builder.add_node(&spec_of(node))?;
+    }
+    let mut names = FxHashSet::default();
+    jobs.retain(|job| {
+        let new = names.insert(job.name.clone());
+        if !new {
+            tally.met("running jobs that are listed more than once, the first counts", &job.name);
+        }
+        new
+    });
+    let mut desk = Desk::new(nodes);
+    desk.seat_named(&mut jobs, tally);
+    desk.seat_others(&mut jobs, tally);
+    let unknown = desk.unknown(&jobs, &names, tally);
+    for job in jobs.iter().chain(&unknown) {
+        add(&mut builder, job, &mut names, tally)?;
+    }
+    Ok((builder.finish()?, desk.source()))
+}
+
+fn spec_of(node: &DumpNode) -> NodeSpec<'_> {
+    // More than can be counted is as good as no limit.
+    let amount = |amount: Option<u64>| amount.and_then(|n| u32::try_from(n).ok()).filter(|&n| n <= MAX_AMOUNT);
+    fn word(word: &Option<String>) -> Option<&str> {
+        word.as_deref().filter(|word| !word.is_empty())
+    }
+    NodeSpec {
+        name: &node.name,
+        gpus: node.gpus,
+        model: word(&node.model),
+        domain: word(&node.domain),
+        rack: word(&node.rack),
+        cpu_milli: amount(node.cpu_milli),
+        memory_mib: amount(node.memory_mib),
+        unschedulable: node.unschedulable,
+        unavailable: node.unavailable,
+    }
+}
+
+/// Gives devices out.
+struct Desk<'a> {
+    nodes: &'a [DumpNode],
+    /// The devices of each node that work and that nobody has yet.
+    free: Vec<GpuMask>,
+    /// Instances whose devices the dump named, and those whose devices were chosen here.
+    named: u64,
+    chosen: u64,
+}
+
+impl<'a> Desk<'a> {
+    fn new(nodes: &'a [DumpNode]) -> Self {
+        let all = |node: &DumpNode| ((1u32 << node.gpus) - 1) as GpuMask & !node.unavailable;
+        Self { nodes, free: nodes.iter().map(all).collect(), named: 0, chosen: 0 }
+    }
+
+    fn seat_named(&mut self, jobs: &mut [DumpJob], tally: &mut Tally) {
+        for job in jobs {
+            for seat in job.seats.iter_mut().filter(|seat| seat.gpus > 0) {
+                let Some(devices) = seat.devices else { continue };
+                let free = &mut self.free[seat.node as usize];
+                if devices & !*free == 0 && devices.count_ones() == u32::from(seat.gpus) {
+                    *free &= !devices;
+                    self.named += 1;
+                } else {
+                    tally.met("instances whose devices another job holds or the node lacks, given others", &job.name);
+                    seat.devices = None;
+                }
+            }
+        }
+    }
+
+    fn seat_others(&mut self, jobs: &mut [DumpJob], tally: &mut Tally) {
+        for job in jobs {
+            let name = &job.name;
+            job.seats.retain_mut(|seat| {
+                if seat.gpus == 0 || seat.devices.is_some() {
+                    return true;
+                }
+                let devices = self.choose(seat.node as usize, seat.gpus);
+                if devices.is_none() {
+                    tally.met("instances whose node has no GPUs left for them, left out", name);
+                }
+                seat.devices = devices;
+                devices.is_some()
+            });
+        }
+    }
+
+    /// Takes `gpus` devices of a node.
+    fn choose(&mut self, node: usize, gpus: u8) -> Option<GpuMask> {
+        let free = self.free[node];
+        let held = self.nodes[node].held.devices.map_or(0, |held| held & free);
+        let from = if held.count_ones() >= u32::from(gpus) { held } else { free };
+        let devices = lowest_gpus(from, gpus)?;
+        // Where all of them are taken nothing was chosen.
+        if devices == from {
+            self.named += 1;
+        } else {
+            self.chosen += 1;
+        }
+        self.free[node] &= !devices;
+        Some(devices)
+    }
+
+    /// Jobs that hold what the nodes say is held, and no job of the dump holds.
+    fn unknown(&mut self, jobs: &[DumpJob], names: &FxHashSet<String>, tally: &mut Tally) -> Vec<DumpJob> {
+        let mut used = vec![(0u8, 0u64, 0u64); self.nodes.len()];
+        for seat in jobs.iter().flat_map(|job| &job.seats) {
+            let (gpus, cpu_milli, memory_mib) = &mut used[seat.node as usize];
+            *gpus += seat.gpus;
+            *cpu_milli = cpu_milli.saturating_add(seat.cpu_milli);
+            *memory_mib = memory_mib.saturating_add(seat.memory_mib);
+        }
+        let mut unknown = Vec::new();
+        for (at, (node, (gpus, cpu_milli, memory_mib))) in self.nodes.iter().zip(used).enumerate() {
+            let held = node.held;
+            let gpus = held.gpus.saturating_sub(gpus).min(self.free[at].count_ones() as u8);
+            let cpu_milli = held.cpu_milli.saturating_sub(cpu_milli);
+            let memory_mib = held.memory_mib.saturating_sub(memory_mib);
+            if (gpus, cpu_milli, memory_mib) == (0, 0, 0) {
+                continue;
+            }
+            let devices = if gpus == 0 { None } else { self.choose(at, gpus) };
+            tally.met(
+                if gpus == 0 {
+                    "nodes with CPU or memory that no listed job holds; held by a job NODE/unknown"
+                } else {
+                    "nodes with GPUs that no listed job holds; held by a job NODE/unknown, in one piece"
+                },
+                &node.name,
+            );
+            let mut name = format!("{}/unknown", node.name);
+            while names.contains(&name) {
+                name.push('\'');
+            }
+            let seat = DumpSeat { node: at as u32, gpus, devices, cpu_milli, memory_mib };
+            unknown.push(DumpJob { name, pinned: true, seats: vec![seat], ..DumpJob::default() });
+        }
+        unknown
+    }
+
+    fn source(&self) -> IndexSource {
+        match (self.named, self.chosen) {
+            (_, 0) => IndexSource::Stated,
+            (0, _) => IndexSource::Assumed,
+            _ => IndexSource::Partly,
+        }
+    }
+}
+
+/// Adds a job, as several where its instances are unlike.
+fn add(
+    builder: &mut ClusterBuilder,
+    job: &DumpJob,
+    names: &mut FxHashSet<String>,
+    tally: &mut Tally,
+) -> Result<(), BuildError> {
+    let mut groups: Vec<(DumpSeat, Vec<Seat>)> = Vec::new();
+    let mut found = FxHashMap::default();
+    for &DumpSeat { node, gpus, devices, cpu_milli, memory_mib } in &job.seats {
+        let like = DumpSeat { node: 0, gpus, devices: None, cpu_milli, memory_mib };
+        let at = *found.entry((gpus, cpu_milli, memory_mib)).or_insert_with(|| {
+            groups.push((like, Vec::new()));
+            groups.len() - 1
+        });
+        groups[at].1.push(Seat { node: NodeId(node), gpus: devices });
+    }
+    if groups.len() > 1 {
+        tally.met("jobs whose instances are unlike, taken as jobs NAME/1, NAME/2, …", &job.name);
+    }
+    let models: Vec<&str> = job.models.iter().map(String::as_str).collect();
+    for (at, (like, seats)) in groups.iter().enumerate() {
+        let mut name = job.name.clone();
+        if groups.len() > 1 {
+            name = format!("{name}/{}", at + 1);
+            while !names.insert(name.clone()) {
+                name.push('\'');
+            }
+        }
+        let amount = |amount: u64| amount.min(u64::from(MAX_AMOUNT)) as u32;
+        let spec = JobSpec {
+            name: &name,
+            gpus: like.gpus,
+            cpu_milli: amount(like.cpu_milli),
+            memory_mib: amount(like.memory_mib),
+            models: &models,
+            within: job.within,
+            pinned: job.pinned,
+            times: job.times,
+            ..JobSpec::default()
+        };
+        builder.add_running(&spec, seats)?;
+    }
+    Ok(())
+}
