@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::args::{Command, Format, Global, PhiStarArgs};
+use super::args::{Command, Format, GenerateCommand, Global, PhiStarArgs};
 use super::failure::Failure;
 use super::output::same_file;
 use crate::workload::Demand;
@@ -50,11 +50,14 @@ impl Options {
 fn inputs(command: &Command) -> Vec<&str> {
     match command {
         Command::Score(args) => vec![&args.cluster.cluster, &args.queue, &args.candidates],
-        Command::Place(args) => vec![&args.cluster.cluster, &args.queue],
+        Command::Place(args) => {
+            [&args.cluster.cluster, &args.queue].into_iter().chain(&args.typical.typical).map(String::as_str).collect()
+        }
+        Command::Generate(GenerateCommand::Queue(args)) => args.from.as_deref().into_iter().collect(),
         Command::Plan(args) => std::iter::once(&args.cluster.cluster[..]).chain(args.queue.as_deref()).collect(),
         Command::Audit(args) => vec![&args.cluster.cluster],
         Command::Simulate(args) => {
-            let others = args.cluster.as_deref().into_iter().chain(args.events.as_deref());
+            let others = [&args.cluster, &args.events, &args.typical.typical].into_iter().flatten().map(String::as_str);
             std::iter::once(&args.trace[..]).chain(others).collect()
         }
         Command::Sweep(args) => std::iter::once(&args.trace[..]).chain(args.cluster.as_deref()).collect(),

@@ -142,7 +142,8 @@ impl<'s> CommitLoop<'s> {
     #[must_use]
     pub fn with_typical(mut self, typical: Typical) -> Self {
         if let Method::Scored(score, arithmetic) = self.options.policy.method() {
-            self.scorer = Some(Scorer::new(self.state.cluster(), Scoring::new(score, arithmetic, typical)));
+            let cluster = self.state.cluster();
+            self.scorer = Some(Scorer::new(cluster, Scoring::new(cluster, score, arithmetic, typical)));
         }
         self
     }

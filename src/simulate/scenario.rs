@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::cluster::{
-    BuildError, Cluster, ClusterBuilder, JobId, NodeId, NodeSpec, PoolId, Request, RequestId, UNLIMITED, WHOLE_GPU,
+    BuildError, Cluster, ClusterBuilder, JobId, NodeId, NodeSpec, PoolId, Request, RequestId, TooManyNames, UNLIMITED,
+    WHOLE_GPU,
 };
+use crate::fragmentation::fgd::Typical;
 use crate::workload::{NodeChange, NodeEvent, TraceJob};
 
 /// A cluster and a trace, whose jobs are registered in it. Whatever runs on the cluster at first is not part of the
@@ -17,6 +19,10 @@ pub struct Scenario {
     first: u32,
     /// Jobs that not even the empty cluster could take, by position.
     rejected: Vec<bool>,
+    /// What is typical, if it is not the jobs.
+    typical: Option<Typical>,
+    /// Whether the nodes have whatever model a job asks for.
+    any_model: bool,
     /// What happens to nodes, by time.
     events: Vec<NodeEvent>,
 }
@@ -33,7 +39,8 @@ impl Scenario {
         for job in &jobs {
             job.register(&mut cluster)?;
         }
-        let mut scenario = Self { cluster, jobs, first, rejected: Vec::new(), events: Vec::new() };
+        let mut scenario =
+            Self { cluster, jobs, first, rejected: Vec::new(), typical: None, any_model: false, events: Vec::new() };
         scenario.reject();
         Ok(scenario)
     }
@@ -73,7 +80,24 @@ impl Scenario {
             builder.add_node(&NodeSpec { name: &format!("n{i}"), gpus: gpus_per_node, ..NodeSpec::default() })?;
         }
         jobs.iter_mut().for_each(|job| job.models.clear());
-        Self::new(builder.finish()?, jobs)
+        Ok(Self { any_model: true, ..Self::new(builder.finish()?, jobs)? })
+    }
+
+    /// Says whose requests are typical, for the policy `fgd`, instead of those of the jobs.
+    ///
+    /// # Errors
+    /// If there are too many names of models.
+    pub fn set_typical(&mut self, mut jobs: Vec<TraceJob>) -> Result<(), TooManyNames> {
+        if self.any_model {
+            jobs.iter_mut().for_each(|job| job.models.clear());
+        }
+        self.typical = Some(Typical::of_trace(&mut self.cluster, &jobs)?);
+        Ok(())
+    }
+
+    /// What is typical, if it is not the jobs.
+    pub(super) fn typical(&self) -> Option<&Typical> {
+        self.typical.as_ref()
     }
 
     /// The cluster before the first submission.

@@ -80,6 +80,41 @@ proptest! {
         }
     }
 
+    /// With shares: every job ends, in its time, and at no time is more promised than there is.
+    #[test]
+    fn shares_hold_no_more_than_there_is(
+        mut jobs in jobs(ANY, 1..60),
+        milli in prop::collection::vec(prop_oneof![1 => Just(TraceJob::WHOLE), 2 => 1..TraceJob::WHOLE], 60),
+        nodes in 1u64..4,
+        discipline in prop::sample::select(&Discipline::ALL[..]),
+    ) {
+        for (job, &gpu_milli) in jobs.iter_mut().zip(&milli).filter(|(job, _)| job.gpus_per_instance == 1) {
+            job.gpu_milli = gpu_milli;
+        }
+        let scenario = scenario(nodes, &jobs);
+        for who in all_schedulers().into_iter().filter(|&who| who != Scheduler::SifOpt) {
+            let (outcome, intervals) = play(&scenario, who, discipline, 2);
+            for (position, (job, became)) in scenario.jobs().iter().zip(&outcome.jobs).enumerate() {
+                match (became.start(), became.finish()) {
+                    (Some(start), Some(finish)) => {
+                        prop_assert_eq!(finish, start + job.duration_s + 2 * u64::from(became.pauses));
+                    }
+                    _ => prop_assert!(scenario.is_rejected(position), "job {} never ran under {}", position, who),
+                }
+            }
+            for interval in &intervals {
+                let runs = scenario.jobs().iter().zip(&outcome.jobs).filter(|(_, became)| {
+                    became.start().is_some_and(|start| start <= interval.from) && became.finish() > Some(interval.from)
+                });
+                let (gpus, milli) = runs.fold((0, 0), |(gpus, milli), (job, _)| {
+                    (gpus + job.gpus(), milli + job.gpus() * u64::from(job.gpu_milli))
+                });
+                prop_assert!(milli <= interval.busy_gpus * u64::from(TraceJob::WHOLE));
+                prop_assert!(interval.busy_gpus <= gpus.min(8 * nodes));
+            }
+        }
+    }
+
     #[test]
     fn nobody_overtakes_in_a_strict_queue(jobs in jobs(ANY, 1..60), nodes in 1u64..6) {
         let scenario = scenario(nodes, &jobs);

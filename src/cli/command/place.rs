@@ -9,7 +9,8 @@ use super::{Failure, Options, Output, Talk, open_backend};
 use crate::anchor::{State, Trigger};
 use crate::cluster::JobId;
 use crate::decide::{CommitLoop, PlaceOptions, Policy, Status, offers};
-use crate::formats::{Snapshot, write_snapshot};
+use crate::formats::{FormatError, Snapshot, write_snapshot};
+use crate::fragmentation::fgd::Typical;
 use crate::report::{OffersOut, PlaceSummary, Tally, Totals, decision_json, explained_decision_json};
 use crate::workload::QueueEntry;
 
@@ -78,6 +79,18 @@ pub(super) fn run(args: &PlaceArgs, options: &Options, talk: &Talk) -> Result<()
     let Snapshot { mut cluster, as_of, index_source, .. } = snapshot;
     let mut queue = input::queue(&args.queue, &mut cluster, args.trace, talk)?;
     queue.truncate(args.first.unwrap_or(usize::MAX));
+    let typical = match &args.typical.typical {
+        None => None,
+        Some(_) if !matches!(args.policy, Policy::Fgd(_)) => {
+            let text = format_args!("found --typical for the policy {}, expected it for fgd alone", args.policy);
+            return Err(Failure::input(text));
+        }
+        Some(origin) => {
+            let jobs = input::jobs(origin, cluster.gpus(), args.trace.processors, talk)?;
+            let typical = Typical::of_trace(&mut cluster, &jobs);
+            Some(typical.map_err(|error| Failure::from(FormatError::new(origin, error)))?)
+        }
+    };
     let backend = open_backend(&args.evaluate, options, talk)?;
     let settings = PlaceOptions {
         policy: args.policy,
@@ -107,6 +120,9 @@ pub(super) fn run(args: &PlaceArgs, options: &Options, talk: &Talk) -> Result<()
     let bar = talk.progress(queue.len() as u64, "deciding");
     let start = Instant::now();
     let mut commit_loop = CommitLoop::with_backend(&mut state, settings, backend);
+    if let Some(typical) = typical {
+        commit_loop = commit_loop.with_typical(typical);
+    }
     if let Some(wanted) = &args.explain {
         return explain(wanted.as_deref(), &mut commit_loop, &queue, options, output);
     }

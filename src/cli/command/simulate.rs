@@ -37,6 +37,11 @@ type Played = (Run, Recorder);
 pub(super) fn run(args: &SimulateArgs, options: &Options, talk: &Talk) -> Result<(), Failure> {
     let schedulers = schedulers(&args.policy, (args.compact, args.migration_budget), args.round)?;
     let (mut scenario, eta, notes) = scenario(args, talk)?;
+    if let Some(origin) = &args.typical.typical {
+        let gpus = scenario.cluster().gpus();
+        let jobs = input::jobs(origin, gpus, args.processors, talk)?;
+        scenario.set_typical(jobs).map_err(|error| Failure::from(FormatError::new(origin, error)))?;
+    }
     if let Some(path) = &args.events {
         let events = input::node_events(path, scenario.cluster(), talk)?;
         scenario = scenario.with_events(events);
