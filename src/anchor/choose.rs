@@ -149,6 +149,11 @@ pub(super) fn place_key(state: &State, id: NodeId, request: &Request) -> Option<
     }
 }
 
+/// Whether one instance more can go to a node inside Σ, without a move.
+pub fn takes(state: &State, id: NodeId, request: &Request) -> bool {
+    place_key(state, id, request).is_some()
+}
+
 /// How many instances more can go to a node one after the other, each step inside Σ.
 pub(super) fn steps(state: &State, id: NodeId, request: &Request) -> u32 {
     let node = state.cluster().node(id);

@@ -14,6 +14,7 @@ mod shared_devices;
 mod state;
 mod transaction;
 
+pub use choose::takes;
 pub use operators::{place, remove, remove_together};
 pub use pool_state::PoolState;
 pub use rules::{Rules, Trigger, Variant};

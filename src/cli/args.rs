@@ -193,13 +193,16 @@ pub(super) struct PlaceArgs {
     #[arg(long, value_name = "K")]
     pub(super) migration_budget: Option<u32>,
     /// Write the cluster as it is afterwards, once everything else went well
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "explain")]
     pub(super) snapshot_out: Option<PathBuf>,
     /// Jobs that are ranked together; never changes a result
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub(super) window: u32,
     #[command(flatten)]
     pub(super) trace: TraceArgs,
+    /// Say which nodes this job could have had, or without a name every blocked job
+    #[arg(long, value_name = "JOB", num_args = 0..=1)]
+    pub(super) explain: Option<Option<String>>,
     /// Stop after this many lines of the queue, to look at the cluster in the middle of a trace
     #[arg(long, value_name = "N")]
     pub(super) first: Option<usize>,

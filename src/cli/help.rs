@@ -112,6 +112,9 @@ and go at their own pace unless --load presses them together:
 ",
     traces!(),
     "
+--explain adds to the line of a job (without a name: of each blocked job) the
+nodes by kind: on how many an instance fits as they are, and on how many the
+policy allows it without a move. A table then shows these alone.
 Small calls stay on the cpu where a device would take longer: --crossover says
 from how much work on a device is asked, and auto measures it.
 
@@ -120,6 +123,7 @@ Examples:
   slotwise place --cluster c.json --queue q.jsonl --policy best-fit
   slotwise place --cluster c.json --queue - --snapshot-out after.json
   slotwise place --cluster c.json --queue q.jsonl --compact when-blocked
+  slotwise place --cluster c.json --queue q.jsonl --explain --format table
   slotwise place --cluster synthetic:10000 --queue philly:jobs.csv --load 95"
 );
 
@@ -242,10 +246,15 @@ Examples:
   slotwise generate queue --mix hard --no-removals --within-rack 20";
 
 pub(super) const GENERATE_TRACE: &str = "\
-Jobs arrive as a Poisson process, whose rate makes them ask for --load percent
-of --gpus on average; durations have a heavy tail, from seconds to a week.
+Jobs arrive at a rate that makes them ask for --load percent of --gpus on
+average; durations have a heavy tail, from seconds to a week. poisson: the rate
+is the same all the time. diurnal: it follows the hour, from 25 % of the mean at
+night to 175 % in the afternoon. bursts: calm times (3 h on average) at half the
+mean, bursts (20 min on average) at 5.5 times the mean. --mix gfs and venus have
+the sizes of table 1 of COMPASS-ABS. The arrivals change no job but its time.
 
 Examples:
+  slotwise generate trace --arrivals diurnal --jobs 90000 --out month.jsonl
   slotwise generate trace --jobs 20000 --gpus 2000 --mix venus --out t.jsonl
   slotwise generate trace | slotwise simulate --trace - --nodes 125";
 
@@ -307,11 +316,23 @@ all jobs that run or wait); maps of the nodes. Its size does not grow with the
 run: it shows at most 512 stretches of time, with the exact least, mean and most
 value of each. --svg writes its pictures as files.
 
+fft places by best-fit and every --round seconds packs all that runs onto the
+fewest nodes, if that frees one. drr places by best-fit and every --round seconds
+empties the least used nodes onto others; an approximation, since its source
+leaves details open. Both pay --move-cost. compass:TRIGGER:BUDGET has a budget of
+moves an event.
+
 sif-opt starts a job whenever everything that runs and the job could be packed
 somehow, moves for free: a bound, not a policy.
 
+--explain JOB tells instead when and why a job waited: behind whom, and what kept
+them (capacity, fragmentation, constraint, space; see help place), or what kept
+itself; and at its first try the nodes by kind: on how many an instance would
+have fitted, and on how many the policy allows it without a move.
+
 Examples:
   slotwise simulate --trace philly:jobs.csv.gz --eta 0.90
+  slotwise simulate --trace t.jsonl --nodes 90 --explain job-77 --format table
   slotwise simulate --trace philly:jobs.csv.gz --day 40 --nodes 60 \\
     --policy compass,compass:when-blocked,best-fit,sif-opt --html report.html
   slotwise simulate --trace synthetic:20000 --nodes 250 --load 100 --mix venus

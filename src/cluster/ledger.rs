@@ -260,14 +260,14 @@ impl Cluster {
         })
     }
 
-    /// The jobs that hold anything of a node, CPU-only instances included, ascending. O(1) where no request is CPU-only,
-    /// else O(all instances).
+    /// The jobs that hold anything of a node, shares of its devices and CPU-only instances included, ascending. O(1) where
+    /// no device of it is shared and no request is CPU-only, else O(all instances).
     pub fn jobs_on(&self, node: NodeId) -> Vec<JobId> {
         let mut jobs: Vec<JobId> = self.instances_on(node).map(|instance| self.instance(instance).job).collect();
-        if self.requests.iter().any(|request| request.gpus == 0) {
-            jobs.extend(
-                self.instances.iter().filter(|held| held.node == node.0 && held.gpus == 0).map(|held| held.job),
-            );
+        let shared = self.node(node).shared;
+        if shared != 0 || self.requests.iter().any(|request| request.gpus == 0) {
+            let on_it = self.instances.iter().filter(|held| held.node == node.0);
+            jobs.extend(on_it.filter(|held| held.gpus == 0 || held.gpus & shared != 0).map(|held| held.job));
         }
         jobs.sort_unstable();
         jobs.dedup();

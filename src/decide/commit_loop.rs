@@ -6,6 +6,7 @@ use super::policy::random::Draws;
 use super::policy::score::Scoring;
 use super::policy::{Method, Policy};
 use super::ranking::Window;
+use super::repack::Repack;
 use super::scorer::Scorer;
 use super::why::{self, Why};
 use crate::anchor::{self, Migration, Rules, Shape, State, Transaction, Trigger, Variant};
@@ -166,6 +167,11 @@ impl<'s> CommitLoop<'s> {
         self.state
     }
 
+    /// Who decides.
+    pub fn policy(&self) -> Policy {
+        self.options.policy
+    }
+
     /// N·SIF of that state.
     pub fn n_sif(&self) -> i64 {
         self.n_sif
@@ -214,6 +220,23 @@ impl<'s> CommitLoop<'s> {
             let _ = transaction.uncordon(node);
         }
         end(&mut transaction, ended, &self.options);
+        record(&mut self.decision, &mut self.window, &transaction);
+        if let Some(scorer) = &mut self.scorer {
+            transaction.log().iter().for_each(|edit| scorer.changed(edit.node()));
+        }
+        transaction.commit();
+        self.decision.status = Status::Removed;
+        self.account();
+        &self.decision
+    }
+
+    /// Repacks what runs, as one event. The policy must be one that places without moves.
+    pub fn repack(&mut self, how: Repack) -> &Decision {
+        debug_assert!(!matches!(self.options.policy.method(), Method::Anchor(_)), "no index by free GPUs");
+        self.window.close();
+        self.begin(JobId(0));
+        let mut transaction = self.state.begin();
+        how.run(&mut transaction);
         record(&mut self.decision, &mut self.window, &transaction);
         if let Some(scorer) = &mut self.scorer {
             transaction.log().iter().for_each(|edit| scorer.changed(edit.node()));

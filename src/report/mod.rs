@@ -4,6 +4,7 @@ mod audit;
 mod bench;
 mod decision;
 mod devices;
+mod explain;
 mod first;
 mod json;
 mod number;
@@ -19,8 +20,9 @@ mod verify;
 
 pub use audit::{audit_json, audit_table};
 pub use bench::{BenchRow, bench_table, compare_with_cpu};
-pub use decision::decision_json;
+pub use decision::{decision_json, explained_decision_json};
 pub use devices::{devices_json, devices_table};
+pub use explain::{OffersOut, explanation_json, explanation_table};
 pub use json::append_line;
 pub use number::{grouped, percent, rate, seconds};
 pub use phi_star::PhiStarReport;

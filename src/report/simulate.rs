@@ -118,9 +118,10 @@ fn document<'a>(setting: &Setting<'a>, run: &Run) -> Document<'a> {
     let totals = &outcome.totals;
     let classes = SIZE_CLASSES.iter().zip(&summary.classes).filter(|(_, class)| class.jct.n > 0);
     Document {
-        policy: outcome.scheduler.policy().map_or_else(|| outcome.scheduler.to_string(), |policy| policy.to_string()),
+        policy: outcome.scheduler.name(),
         compact: outcome.scheduler.trigger().map(|trigger| trigger.name()),
         migration_budget: outcome.scheduler.migration_budget(),
+        round_s: outcome.scheduler.round_s(),
         seed: (outcome.scheduler.policy() == Some(Policy::Random)).then_some(setting.seed),
         discipline: setting.discipline.name(),
         move_cost_s: setting.move_cost_s,
@@ -194,9 +195,11 @@ fn document<'a>(setting: &Setting<'a>, run: &Run) -> Document<'a> {
 
 #[derive(Serialize)]
 struct Document<'a> {
-    policy: String,
+    policy: &'a str,
     compact: Option<&'a str>,
     migration_budget: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    round_s: Option<u64>,
     seed: Option<u64>,
     discipline: &'a str,
     move_cost_s: u64,

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use crate::anchor::State;
 use crate::cluster::{JobId, NodeId};
-use crate::decide::CommitLoop;
+use crate::decide::{CommitLoop, Repack, Why};
 use crate::workload::{NodeChange, TraceJob};
 
 use super::backfill::Reservation;
 use super::discipline::{Discipline, Waiting};
+use super::explain::{Cause, FirstTry, Probe};
 use super::measures::{Interval, Totals};
 use super::observe::{Observer, Stand};
 use super::outcome::Outcome;
@@ -58,17 +59,17 @@ pub fn simulate_observed(
         Some(settings) => {
             let mut state = State::new(scenario.cluster().clone());
             let site = CommitLoop::new(&mut state, settings);
-            Ok(Engine::new(scenario, options, site).run(scheduler, observer))
+            Ok(Engine::new(scenario, options, scheduler, site).run(scheduler, observer))
         }
         None => {
             let site = Oracle::new(scenario)?;
-            Ok(Engine::new(scenario, options, site).run(scheduler, observer))
+            Ok(Engine::new(scenario, options, scheduler, site).run(scheduler, observer))
         }
     }
 }
 
 /// An observer that is shown the intervals alone.
-struct Watch<'a>(&'a mut dyn FnMut(&Interval));
+pub(super) struct Watch<'a>(pub(super) &'a mut dyn FnMut(&Interval));
 
 impl Observer for Watch<'_> {
     fn interval(&mut self, interval: &Interval, _: Stand<'_>) {
@@ -77,7 +78,7 @@ impl Observer for Watch<'_> {
 }
 
 /// A simulation under way.
-struct Engine<'a, S> {
+pub(super) struct Engine<'a, S> {
     scenario: &'a Scenario,
     discipline: Discipline,
     site: S,
@@ -94,12 +95,19 @@ struct Engine<'a, S> {
     left: u64,
     /// Whether anything has started or left since the last pass began: if not, whoever could not start then still cannot.
     changed: bool,
+    /// What happens at the start of a round, and how long a round is.
+    rounds: Option<(Repack, u64)>,
+    first_submit: u64,
+    /// Whether anything has started, left or moved since the last round: if not, another would do nothing.
+    unpacked: bool,
     totals: Totals,
     events: u64,
+    /// The job of which somebody wants to know why it waits.
+    pub(super) probe: Option<Probe>,
 }
 
 impl<'a, S: Site> Engine<'a, S> {
-    fn new(scenario: &'a Scenario, options: &SimOptions, site: S) -> Self {
+    pub(super) fn new(scenario: &'a Scenario, options: &SimOptions, scheduler: Scheduler, site: S) -> Self {
         let accepted = (0..scenario.jobs().len()).find(|&position| !scenario.is_rejected(position));
         let now = accepted.map_or(0, |position| scenario.jobs()[position].submit_s);
         Self {
@@ -114,13 +122,22 @@ impl<'a, S: Site> Engine<'a, S> {
             running: Running::new(scenario, options.move_cost_s, now),
             left: scenario.jobs().len() as u64 - scenario.n_rejected(),
             changed: true,
+            rounds: scheduler.rounds(),
+            first_submit: now,
+            unpacked: true,
             totals: Totals::new(),
             events: 0,
+            probe: None,
         }
     }
 
     fn run(mut self, scheduler: Scheduler, observer: &mut dyn Observer) -> Outcome {
-        let first_submit = self.now;
+        self.play(observer);
+        self.finish(scheduler)
+    }
+
+    /// Plays the trace to its end.
+    pub(super) fn play(&mut self, observer: &mut dyn Observer) {
         let mut leaving = Vec::new();
         while self.left > 0
             && let Some(at) = self.next_instant()
@@ -128,13 +145,18 @@ impl<'a, S: Site> Engine<'a, S> {
             self.wait_until(at, observer);
             self.depart(&mut leaving, observer);
             self.change_nodes();
+            self.start_round();
             let new = self.arrive();
             self.pass(new);
         }
         if let Some(cluster) = self.site.cluster() {
             observer.end(cluster);
         }
-        let span = (first_submit, self.now);
+    }
+
+    /// What came out.
+    pub(super) fn finish(self, scheduler: Scheduler) -> Outcome {
+        let span = (self.first_submit, self.now);
         Outcome::new(scheduler, self.scenario, span, self.totals, self.running.into_parts(), self.events)
     }
 
@@ -145,7 +167,26 @@ impl<'a, S: Site> Engine<'a, S> {
         }
         let arrival = self.scenario.jobs().get(self.arrived).map(|job| job.submit_s);
         let change = self.scenario.events().get(self.happened).map(|event| event.at_s.max(self.now));
-        [arrival, self.running.next_departure(), change].into_iter().flatten().min()
+        [arrival, self.running.next_departure(), change, self.next_round()].into_iter().flatten().min()
+    }
+
+    /// When the next round starts, if it may do anything.
+    fn next_round(&self) -> Option<u64> {
+        let (_, round_s) = self.rounds.filter(|_| self.unpacked && self.running.len() > 0)?;
+        let rounds = (self.now - self.first_submit) / round_s + 1;
+        self.first_submit.checked_add(rounds.checked_mul(round_s)?).filter(|at| *at < NEVER)
+    }
+
+    /// Repacks if a round starts now.
+    fn start_round(&mut self) {
+        let Some((repack, round_s)) = self.rounds else { return };
+        if !self.unpacked || self.now == self.first_submit || !(self.now - self.first_submit).is_multiple_of(round_s) {
+            return;
+        }
+        let moved = self.site.repack(repack);
+        self.running.pause(moved, self.now);
+        self.unpacked = !moved.is_empty();
+        self.changed |= self.unpacked;
     }
 
     /// Lets time pass.
@@ -154,6 +195,7 @@ impl<'a, S: Site> Engine<'a, S> {
         if at <= self.now {
             return;
         }
+        self.note_wait(at);
         let view = self.site.view();
         let head = self.waiting.head().map(|head| self.scenario.jobs()[head].gpus());
         let interval = Interval {
@@ -177,6 +219,26 @@ impl<'a, S: Site> Engine<'a, S> {
         self.now = at;
     }
 
+    /// Keeps why the job that is asked about waits until `at`.
+    fn note_wait(&mut self, at: u64) {
+        let (Some(probe), Some(head)) = (&mut self.probe, self.waiting.head()) else { return };
+        let position = probe.position;
+        if !self.waiting.has(position, &self.scenario.jobs()[position]) {
+            return;
+        }
+        let why = |position| self.site.why(self.scenario.job_id(position));
+        let cause = if position == head {
+            Cause::Blocked(why(position))
+        } else if self.discipline != Discipline::Easy {
+            Cause::Behind(head, why(head))
+        } else if probe.reserved {
+            Cause::Reserved(head)
+        } else {
+            Cause::Blocked(why(position))
+        };
+        probe.waits(self.now, at, cause);
+    }
+
     /// All departures of this instant, one event.
     fn depart(&mut self, leaving: &mut Vec<JobId>, observer: &mut dyn Observer) {
         self.running.leave(self.now, leaving);
@@ -190,7 +252,7 @@ impl<'a, S: Site> Engine<'a, S> {
         self.running.pause(moved, self.now);
         self.left -= leaving.iter().filter(|&&job| self.scenario.position(job).is_some()).count() as u64;
         self.events += leaving.len() as u64;
-        self.changed = true;
+        (self.changed, self.unpacked) = (true, true);
     }
 
     /// All changes of nodes of this instant, one event; those before the first submission happen at it. Jobs that it ends
@@ -225,7 +287,7 @@ impl<'a, S: Site> Engine<'a, S> {
         }
         let moved = self.site.change_nodes(&closed, &opened, &ended);
         self.running.pause(moved, self.now);
-        self.changed = true;
+        (self.changed, self.unpacked) = (true, true);
     }
 
     /// All arrivals of this instant; returns where they begin.
@@ -271,6 +333,10 @@ impl<'a, S: Site> Engine<'a, S> {
         while let Some(position) = self.waiting.after(last, &jobs[last]) {
             last = position;
             let (gpus, finish) = (jobs[position].gpus(), self.finish_of(&jobs[position]));
+            if let Some(probe) = self.probe.as_mut().filter(|probe| probe.position == position) {
+                let fits = gpus <= free && self.site.why(self.scenario.job_id(position)) == Why::Space;
+                probe.reserved = fits && !promise.allows(gpus, finish);
+            }
             if gpus <= free && promise.allows(gpus, finish) && self.start(position) {
                 promise.take(gpus, finish);
                 free = self.site.free_gpus();
@@ -287,13 +353,18 @@ impl<'a, S: Site> Engine<'a, S> {
     fn start(&mut self, position: usize) -> bool {
         let (job, id) = (&self.scenario.jobs()[position], self.scenario.job_id(position));
         let finish = self.finish_of(job);
+        if let Some(probe) = self.probe.as_mut().filter(|probe| probe.position == position && probe.first_try.is_none())
+        {
+            let (free_gpus, offers) = (self.site.free_gpus(), self.site.offers(id));
+            probe.first_try = Some(FirstTry { at: self.now, free_gpus, offers });
+        }
         let Some(moved) = self.site.start(id, position) else { return false };
         self.running.enter(id, self.now, finish);
         self.running.pause(moved, self.now);
         self.waiting.remove(position, job);
         self.waiting_gpus -= job.gpus();
         self.events += 1;
-        self.changed = true;
+        (self.changed, self.unpacked) = (true, true);
         true
     }
 }

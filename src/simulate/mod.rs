@@ -5,7 +5,8 @@
 //! - A job holds its GPUs in `[start, finish)`. At one instant all departures come first, by job; then all changes of
 //!   nodes; then all arrivals, in the order of the trace; then one scheduling pass ([`Discipline`]). A job of no duration departs in a further round of
 //!   the instant in which it starts.
-//! - All departures of one round are one event, and so is the start of one job: the operators run, then one compaction.
+//! - Schedulers that repack do so between the changes of nodes and the arrivals of an instant in which a round starts.
+//! - All departures of one round of an instant are one event, and so is the start of one job: the operators run, then one compaction.
 //! - A running job that an event migrates pauses: its finish moves by the cost of a migration, once an event, however
 //!   many of its instances moved. A job that ends at this instant or that this event starts is not charged.
 //! - A node that drains takes nothing new, and what runs there ends in its time. With a node that fails every job ends that
@@ -24,6 +25,7 @@ mod backfill;
 mod curve;
 mod discipline;
 mod engine;
+mod explain;
 mod fingerprint;
 mod load_curve;
 mod measures;
@@ -44,6 +46,7 @@ pub use allocations::Allocations;
 pub use curve::{Bucket, Curve, Extent, Gauge};
 pub use discipline::Discipline;
 pub use engine::{SimOptions, simulate, simulate_observed};
+pub use explain::{Cause, Explanation, FirstTry, Wait, explain};
 pub use fingerprint::Fingerprint;
 pub use load_curve::{LoadBin, LoadCurve};
 pub use measures::{Interval, Totals};
@@ -55,7 +58,7 @@ pub use quantiles::{Quantiles, SIZE_CLASSES, SizeClass, Summary};
 pub use recorder::{Keep, Overview, Recorder};
 pub use running::{LostRun, Pauses};
 pub use scenario::Scenario;
-pub use scheduler::{Scheduler, SchedulerError};
+pub use scheduler::{ROUND_S, Scheduler, SchedulerError};
 pub use site::OracleError;
 pub use sizing::{Share, ShareError, Until, concurrent_demand, nodes_for};
 pub use sweep::{Cell, DAY_S, Grid, Played, Shard, Size, Sweep, SweepError, SweepOptions};

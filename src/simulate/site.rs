@@ -2,7 +2,7 @@
 
 use crate::anchor::{Migration, PoolState};
 use crate::cluster::{Cluster, JobId, NodeId, Request};
-use crate::decide::{CommitLoop, Status};
+use crate::decide::{CommitLoop, Offer, Repack, Status, Why, offers, why_blocked};
 use crate::fragmentation::{PhiStar, wcc};
 use crate::workload::{Demand, QueueEntry};
 
@@ -31,6 +31,12 @@ pub(super) trait Site {
     fn jobs_on(&self, node: NodeId) -> Vec<JobId>;
     /// Closes nodes, opens others, and ends jobs, as one event. Returns what moved then.
     fn change_nodes(&mut self, closed: &[NodeId], opened: &[NodeId], ended: &[JobId]) -> &[Migration];
+    /// Repacks what runs, as one event. Returns what moved.
+    fn repack(&mut self, how: Repack) -> &[Migration];
+    /// Why a job cannot start, which was just refused; [`Why::Space`] if its GPUs fit somewhere.
+    fn why(&self, job: JobId) -> Why;
+    /// The nodes that it could have.
+    fn offers(&self, job: JobId) -> Vec<Offer>;
     /// Free GPUs that a job could have.
     fn free_gpus(&self) -> u64;
     /// What there is to see now.
@@ -55,6 +61,18 @@ impl Site for CommitLoop<'_> {
 
     fn change_nodes(&mut self, closed: &[NodeId], opened: &[NodeId], ended: &[JobId]) -> &[Migration] {
         &CommitLoop::change_nodes(self, closed, opened, ended).migrations
+    }
+
+    fn repack(&mut self, how: Repack) -> &[Migration] {
+        &CommitLoop::repack(self, how).migrations
+    }
+
+    fn why(&self, job: JobId) -> Why {
+        why_blocked(self.state(), job)
+    }
+
+    fn offers(&self, job: JobId) -> Vec<Offer> {
+        offers(self.state(), self.policy(), job)
     }
 
     fn free_gpus(&self) -> u64 {
@@ -160,6 +178,21 @@ impl Site for Oracle<'_> {
 
     fn change_nodes(&mut self, _: &[NodeId], _: &[NodeId], _: &[JobId]) -> &[Migration] {
         &[]
+    }
+
+    fn repack(&mut self, _: Repack) -> &[Migration] {
+        // It is packed at all times.
+        &[]
+    }
+
+    fn why(&self, job: JobId) -> Why {
+        let (gpus, n) = self.instances(job);
+        let lacks = u64::from(gpus).saturating_mul(n) > self.free_gpus();
+        if lacks { Why::Capacity } else { Why::Fragmentation }
+    }
+
+    fn offers(&self, _: JobId) -> Vec<Offer> {
+        Vec::new()
     }
 
     fn free_gpus(&self) -> u64 {

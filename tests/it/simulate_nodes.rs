@@ -138,6 +138,22 @@ fn what_ran_at_first_does_not_come_back_and_cpu_only_instances_fail_too() {
 }
 
 #[test]
+fn who_shares_a_device_of_a_failing_node_is_killed_too() {
+    let half = |submit, duration| TraceJob { gpu_milli: 500, ..job(submit, duration, 1, 1) };
+    let jobs = [half(0, 20), half(0, 20), job(0, 20, 1, 8)];
+    let scenario = scenario(2, &jobs).with_events(vec![event(5, 0, NodeChange::Fail), event(9, 0, NodeChange::Return)]);
+    for who in placing() {
+        let (outcome, _) = play(&scenario, who, 0);
+        let on_the_node = outcome.lost.len();
+        assert!(on_the_node == 1 || on_the_node == 2, "{who}: {:?}", outcome.lost);
+        for became in &outcome.jobs {
+            let (start, finish) = (became.start().unwrap(), became.finish().unwrap());
+            assert!(finish == start + 20 && (start == 0 || start == 9), "{who}: {start}");
+        }
+    }
+}
+
+#[test]
 fn a_node_that_never_returns_leaves_jobs_waiting_and_the_oracle_refuses() {
     let jobs = [job(0, 10, 2, 8), job(1, 5, 1, 8)];
     let with = |events| scenario(2, &jobs).with_events(events);
@@ -278,7 +294,8 @@ fn run_steps(steps: &[Step], capacities: &[u8], policy: Policy, each: &mut dyn F
         drop(commit_loop);
         state.cluster().check_books().unwrap();
         let mut fresh = State::new(state.cluster().clone());
-        if policy != Policy::Compass && policy != Policy::CompassPaper {
+        // Only policies that choose by free GPUs keep that index.
+        if state.pools()[0].with_free(0).is_some() {
             fresh.index_free_gpus();
         }
         assert_eq!(indexes(&mut state), indexes(&mut fresh), "{step:?}");

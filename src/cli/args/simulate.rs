@@ -7,7 +7,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::{ProcessorsArg, help, mix, trigger};
 use crate::anchor::Trigger;
-use crate::simulate::{Discipline, Share, Until};
+use crate::simulate::{Discipline, ROUND_S, Share, Until};
 use crate::workload::synthetic::Mix;
 
 /// `simulate`.
@@ -18,7 +18,7 @@ pub(in super::super) struct SimulateArgs {
     pub(in super::super) trace: String,
     #[command(flatten)]
     pub(in super::super) processors: ProcessorsArg,
-    /// Who schedules, one run each: a policy of place, compass:TRIGGER[:BUDGET], compass-paper:TRIGGER[:BUDGET], or sif-opt
+    /// Who schedules, one run each: a policy of place, compass:TRIGGER[:BUDGET], compass-paper:TRIGGER[:BUDGET], fft[:ROUND], drr[:ROUND], or sif-opt
     #[arg(long, value_name = "P,P,…", value_delimiter = ',', default_value = "compass,best-fit")]
     pub(in super::super) policy: Vec<String>,
     /// When the compass policies compact, where the policy names no trigger
@@ -27,6 +27,9 @@ pub(in super::super) struct SimulateArgs {
     /// The most instances that an event may move; 0 moves nothing [default: no limit]
     #[arg(long, value_name = "K")]
     pub(in super::super) migration_budget: Option<u32>,
+    /// Seconds of a round, where the policy names none (fft, drr)
+    #[arg(long, value_name = "SECONDS", default_value_t = ROUND_S, value_parser = clap::value_parser!(u64).range(1..=1 << 32))]
+    pub(in super::super) round: u64,
     /// As many 8-GPU nodes as hold the trace's own demand for this share of its time [default: 0.90]
     #[arg(long, value_name = "SHARE", group = "size")]
     pub(in super::super) eta: Option<Share>,
@@ -51,6 +54,9 @@ pub(in super::super) struct SimulateArgs {
     /// Nodes that fail, drain and return (JSONL, may be gzip'd)
     #[arg(long, value_name = "FILE")]
     pub(in super::super) events: Option<String>,
+    /// Tell why this job of the trace waited and which nodes it could have had, under each policy, instead of comparing them
+    #[arg(long, value_name = "JOB", conflicts_with = "series")]
+    pub(in super::super) explain: Option<String>,
     /// In which order jobs start
     #[arg(long, default_value = Discipline::Fifo.name(), value_parser = discipline())]
     pub(in super::super) discipline: Discipline,

@@ -7,7 +7,7 @@ use clap::Args as ClapArgs;
 use super::simulate::{discipline, until};
 use super::{ProcessorsArg, help, mix, trigger};
 use crate::anchor::Trigger;
-use crate::simulate::{Discipline, Shard, Share, Until};
+use crate::simulate::{Discipline, ROUND_S, Shard, Share, Until};
 use crate::workload::synthetic::Mix;
 
 /// The most numbers of a list.
@@ -30,6 +30,9 @@ pub(in super::super) struct SweepArgs {
     /// The most instances that an event may move, where the policy names no budget [default: no limit]
     #[arg(long, value_name = "K")]
     pub(in super::super) migration_budget: Option<u32>,
+    /// Seconds of a round, where the policy names none (fft, drr)
+    #[arg(long, value_name = "SECONDS", default_value_t = ROUND_S, value_parser = clap::value_parser!(u64).range(1..=1 << 32))]
+    pub(in super::super) round: u64,
     /// As many 8-GPU nodes as hold the demand of each window for this share of its time [default: 0.90]
     #[arg(long, value_name = "SHARE,…", value_delimiter = ',', group = "size")]
     pub(in super::super) eta: Vec<Share>,

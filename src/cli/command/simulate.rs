@@ -8,11 +8,12 @@ use rayon::prelude::*;
 use super::super::args::{Format, SimulateArgs};
 use super::super::{help, input};
 use super::{Failure, Options, Output, Talk};
+use crate::anchor::Trigger;
 use crate::cluster::{BuildError, Cluster, JobId};
 use crate::formats::{FormatError, Note, TraceOptions};
-use crate::report::{Run, Setting, simulation_json, simulation_table};
+use crate::report::{Run, Setting, explanation_json, explanation_table, simulation_json, simulation_table};
 use crate::simulate::{
-    DAY_S, Interval, Observer, OracleError, Recorder, Scenario, Scheduler, Share, SimOptions, Stand, Summary,
+    DAY_S, Interval, Observer, OracleError, Recorder, Scenario, Scheduler, Share, SimOptions, Stand, Summary, explain,
     nodes_for, simulate_observed,
 };
 use crate::workload::TraceJob;
@@ -34,12 +35,7 @@ const STEP: u64 = 1024;
 type Played = (Run, Recorder);
 
 pub(super) fn run(args: &SimulateArgs, options: &Options, talk: &Talk) -> Result<(), Failure> {
-    let defaults = (args.compact, args.migration_budget);
-    let schedulers: Vec<Scheduler> = args
-        .policy
-        .iter()
-        .map(|word| Scheduler::parse(word, defaults).map_err(|error| Failure::input(format_args!("--policy: {error}"))))
-        .collect::<Result<_, _>>()?;
+    let schedulers = schedulers(&args.policy, (args.compact, args.migration_budget), args.round)?;
     let (mut scenario, eta, notes) = scenario(args, talk)?;
     if let Some(path) = &args.events {
         let events = input::node_events(path, scenario.cluster(), talk)?;
@@ -59,6 +55,9 @@ pub(super) fn run(args: &SimulateArgs, options: &Options, talk: &Talk) -> Result
     };
     if scenario.n_rejected() > 0 {
         talk.note(format_args!("{} jobs are larger than the cluster and are left out", scenario.n_rejected()));
+    }
+    if let Some(job) = &args.explain {
+        return tell_why(job, &scenario, &schedulers, args, options);
     }
     // All files are begun before the work, so that a bad path costs no time, and get their names after it.
     let files = Files::begin(args, &schedulers)?;
@@ -87,6 +86,48 @@ pub(super) fn run(args: &SimulateArgs, options: &Options, talk: &Talk) -> Result
     let finished = files.write(&setting, &scenario, &notes, &runs, &recorders)?;
     output.finish()?;
     finished.into_iter().try_for_each(Output::finish)
+}
+
+/// Why a job waited, under each scheduler.
+fn tell_why(
+    name: &str,
+    scenario: &Scenario,
+    schedulers: &[Scheduler],
+    args: &SimulateArgs,
+    options: &Options,
+) -> Result<(), Failure> {
+    let job = scenario.cluster().find_job(name);
+    let position = job.and_then(|job| scenario.position(job)).ok_or_else(|| {
+        Failure::input(format_args!(
+            "--explain: found {name:?}, expected the name of a job of the trace, in its window"
+        ))
+    })?;
+    let settings = SimOptions { discipline: args.discipline, move_cost_s: args.move_cost, seed: args.seed };
+    let mut bytes = Vec::new();
+    for (number, &scheduler) in schedulers.iter().enumerate() {
+        let explanation = explain(scenario, scheduler, &settings, position).map_err(Failure::input)?;
+        match options.format {
+            Format::Json => explanation_json(&mut bytes, scenario, position, &explanation)?,
+            Format::Table => {
+                bytes.extend(if number > 0 { "\n\n" } else { "" }.bytes());
+                bytes.extend(explanation_table(scenario, position, &explanation).bytes());
+            }
+        }
+    }
+    super::write_all(options, &bytes)
+}
+
+/// Those that `--policy` names; the rest is what it does not say itself.
+pub(super) fn schedulers(
+    words: &[String],
+    defaults: (Trigger, Option<u32>),
+    round_s: u64,
+) -> Result<Vec<Scheduler>, Failure> {
+    let one = |word: &String| match Scheduler::parse(word, defaults) {
+        Ok(Scheduler::Rounds { repack, .. }) if !word.contains(':') => Ok(Scheduler::Rounds { repack, round_s }),
+        scheduler => scheduler.map_err(|error| Failure::input(format_args!("--policy: {error}"))),
+    };
+    words.iter().map(one).collect()
 }
 
 /// The cluster and the jobs; the share that sized the cluster, if one did; and what there was to note about both.

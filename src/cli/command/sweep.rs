@@ -7,11 +7,11 @@ use anyhow::Context;
 
 use super::super::args::{Days, Format, MergeArgs, SweepArgs};
 use super::super::input;
-use super::simulate::{MOST_NODES, NODE, NOMINAL_GPUS};
+use super::simulate::{MOST_NODES, NODE, NOMINAL_GPUS, schedulers};
 use super::{Failure, Options, Output, Talk};
 use crate::formats::{FormatError, Journal, SweepRows, TraceOptions};
 use crate::report::{append_line, sweep_row, sweep_table};
-use crate::simulate::{DAY_S, Grid, Scheduler, Size, Sweep, SweepError, SweepOptions};
+use crate::simulate::{DAY_S, Grid, Size, Sweep, SweepError, SweepOptions};
 use crate::workload::TraceJob;
 
 /// The most ranges of missing cells that are named.
@@ -64,16 +64,8 @@ pub(super) fn run(args: &SweepArgs, options: &Options, talk: &Talk) -> Result<()
 
 /// The sweep that the arguments describe.
 fn sweep(args: &SweepArgs, talk: &Talk) -> Result<Sweep, Failure> {
-    let defaults = (args.compact, args.migration_budget);
-    let mut schedulers: Vec<Scheduler> = Vec::new();
-    for word in &args.policy {
-        let wrong = |text: &dyn std::fmt::Display| Failure::input(format_args!("--policy: {text}"));
-        let scheduler = Scheduler::parse(word, defaults).map_err(|error| wrong(&error))?;
-        if schedulers.contains(&scheduler) {
-            return Err(wrong(&format_args!("found {scheduler} twice, expected each policy once")));
-        }
-        schedulers.push(scheduler);
-    }
+    let schedulers = schedulers(&args.policy, (args.compact, args.migration_budget), args.round)?;
+    let schedulers = once(&schedulers, "--policy")?.collect();
     let cluster = args.cluster.as_deref().map(|origin| input::cluster(origin, talk)).transpose()?;
     let cluster = cluster.map(|snapshot| snapshot.cluster);
     let gpus = match (&cluster, &args.nodes[..]) {

@@ -15,6 +15,26 @@ fn a_small_comparison_prints_what_it_printed() {
 }
 
 #[test]
+fn arrivals_change_the_times_alone() {
+    let made = |arrivals: &str| -> Vec<serde_json::Value> {
+        let output = run(&format!("generate trace --jobs 200 --gpus 64 --seed 5 --arrivals {arrivals}"));
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let poisson = made("poisson");
+    for arrivals in ["diurnal", "bursts"] {
+        let mut other = made(arrivals);
+        assert_ne!(other, poisson);
+        assert_eq!(other, made(arrivals));
+        assert!(other.is_sorted_by_key(|job| job["submit_s"].as_u64()));
+        for (job, there) in other.iter_mut().zip(&poisson) {
+            job["submit_s"] = there["submit_s"].clone();
+        }
+        assert_eq!(other, poisson);
+    }
+}
+
+#[test]
 fn threads_and_the_way_in_change_nothing() {
     let one = run("simulate --trace synthetic:400:3 --nodes 12 --policy random,compass,worst-fit --seed 9 --threads 1");
     let two = run("simulate --trace synthetic:400:3 --nodes 12 --policy random,compass,worst-fit --seed 9 --threads 3");
@@ -96,7 +116,7 @@ fn windows_take_what_was_submitted_in_them() {
 #[test]
 fn what_is_wrong_is_told_and_nothing_is_written() {
     for (words, expected) in [
-        ("simulate --trace trace.jsonl --policy fgd", "there is no policy \"fgd\""),
+        ("simulate --trace trace.jsonl --policy fdg", "there is no policy \"fdg\""),
         ("simulate --trace trace.jsonl --policy best-fit:never", "found a trigger for \"best-fit\""),
         ("simulate --trace trace.jsonl --eta 1.5", "1.5"),
         ("simulate --trace trace.jsonl --eta 0.9 --nodes 3", "cannot be used with"),
@@ -115,6 +135,61 @@ fn what_is_wrong_is_told_and_nothing_is_written() {
         assert!(text(&output.stderr).contains(expected), "{words}: {}", text(&output.stderr));
         assert!(output.stdout.is_empty(), "{words}");
     }
+}
+
+#[test]
+fn a_wait_is_told_under_each_policy() {
+    let words = "simulate --trace synthetic:400:3 --nodes 12 --policy compass,best-fit,fft,sif-opt --explain job-200";
+    let output = run(words);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let lines: Vec<serde_json::Value> =
+        text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 4);
+    for line in &lines {
+        let seconds = |key: &str| line[key].as_u64().unwrap();
+        let waited: u64 = line["waits"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|wait| wait["to_s"].as_u64().unwrap() - wait["from_s"].as_u64().unwrap())
+            .sum();
+        assert_eq!((&line["job"], waited), (&"job-200".into(), seconds("start_s") - seconds("submit_s")));
+        let nodes: u64 =
+            line["first_try"]["nodes"].as_array().unwrap().iter().map(|one| one["nodes"].as_u64().unwrap()).sum();
+        assert_eq!(nodes, if line["policy"] == "sif-opt" { 0 } else { 12 });
+    }
+    let table = run(&format!("{words} --format table"));
+    for expected in ["policy     compass", "ALLOWED", "At its first try"] {
+        assert!(text(&table.stdout).contains(expected), "{expected}: {}", text(&table.stdout));
+    }
+    let output = run("simulate --trace trace.jsonl --nodes 3 --explain nobody");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("nobody"));
+}
+
+#[test]
+fn place_tells_which_nodes_a_job_could_have_had() {
+    let plain = run("place --cluster cluster.json --queue queue.jsonl");
+    let told = run("place --cluster cluster.json --queue queue.jsonl --explain");
+    assert_eq!(told.status.code(), Some(0), "{}", text(&told.stderr));
+    let (mut explained, mut nodes) = (0, 0);
+    for (line, plain) in text(&told.stdout).lines().zip(text(&plain.stdout).lines()) {
+        let mut line: serde_json::Value = serde_json::from_str(line).unwrap();
+        let plain: serde_json::Value = serde_json::from_str(plain).unwrap();
+        assert_eq!(line["explain"].is_object(), line["status"] == "blocked", "{line}");
+        if let Some(explain) = line.as_object_mut().unwrap().remove("explain") {
+            explained += 1;
+            nodes = explain["nodes"].as_array().unwrap().iter().map(|one| one["nodes"].as_u64().unwrap()).sum();
+        }
+        assert_eq!(line, plain);
+    }
+    assert!(explained > 0, "no job was blocked: the test has no teeth");
+    let cluster: serde_json::Value = serde_json::from_slice(&std::fs::read(golden("cluster.json")).unwrap()).unwrap();
+    assert_eq!(nodes as usize, cluster["nodes"].as_array().unwrap().len());
+    let table = run("place --cluster cluster.json --queue queue.jsonl --explain --format table");
+    assert!(text(&table.stdout).contains("blocked by"), "{}", text(&table.stdout));
+    let output = run("place --cluster cluster.json --queue queue.jsonl --explain nobody");
+    assert_eq!(output.status.code(), Some(2));
 }
 
 #[test]
