@@ -135,6 +135,7 @@ The job is planned for alone, on the cluster as it is; nothing is carried out.
 A move takes one running instance to another schedulable node. Never moved:
 jobs that are not migratable, and those of --pin. A running job keeps its
 models, CPU and memory, and its instances stay together if it says within.
+Shares of a GPU stay where they are.
   stop-first  all movers stop, then everything is placed
   hitless     one move after another; each target is free when its move begins,
               and an instance that moves twice counts twice
@@ -144,7 +145,8 @@ certain. If there is no plan, why is the first of these that is true: capacity
 (too few GPUs are free), hitless-order (only if all movers stop first), pinned
 (there would be one if everything could move), constraint (CPU, memory, model or
 topology forbids it), fragmentation; and relax has what little more would do.
---cost seconds takes the lesser of move_cost_s and remaining_s of each job.
+--cost seconds takes the lesser of move_cost_s and remaining_s of each job;
+--cost jobs is exact where running jobs have one instance, else often a bound.
 Exit code 0 also where there is no plan.
 
 Examples:
@@ -152,7 +154,8 @@ Examples:
   slotwise plan --cluster c.json --queue q.jsonl --job b --mode hitless \\
     --pin 'prod-*' --max-moves 20
   slotwise plan --cluster c.json --free-nodes 4
-  slotwise plan --cluster c.json --free-domain --cost gpus"
+  slotwise plan --cluster c.json --free-domain --cost gpus
+  slotwise plan --cluster c.json --target sif=0 --max-moves 100"
 );
 
 pub(super) const AUDIT: &str = concat!(
@@ -309,6 +312,12 @@ for each minute and policy, with sums over its seconds: busy_gpu_s / seconds is
 the mean number of busy GPUs. --jobset has the jobs that finished: workload_name
 is the policy, allocated_resources the GPUs that a job held last, numbered from
 0 node by node.
+--html writes one page: the measures with the best values marked; charts of
+N·SIF, utilisation, empty nodes and the queue over time, of completion times and
+waits, and of allocation and fragmentation by the load that had arrived (GPUs of
+all jobs that run or wait); maps of the nodes. Its size does not grow with the
+run: it shows at most 512 stretches of time, with the exact least, mean and most
+value of each. --svg writes its pictures as files.
 
 fft places by best-fit and every --round seconds packs all that runs onto the
 fewest nodes, if that frees one. drr places by best-fit and every --round seconds
@@ -328,7 +337,7 @@ Examples:
   slotwise simulate --trace philly:jobs.csv.gz --eta 0.90
   slotwise simulate --trace t.jsonl --nodes 90 --explain job-77 --format table
   slotwise simulate --trace philly:jobs.csv.gz --day 40 --nodes 60 \\
-    --policy compass,compass:when-blocked,best-fit,sif-opt
+    --policy compass,compass:when-blocked,best-fit,sif-opt --html report.html
   slotwise simulate --trace synthetic:20000 --nodes 250 --load 100 --mix venus
   slotwise simulate --trace t.jsonl --cluster c.json --discipline easy"
 );
@@ -396,6 +405,7 @@ all threads is outdone in the same run.
   score_numpy       the cpu and a plain NumPy program on the same batch, where
                     python3 has NumPy
   place             decisions end to end; \"best-fit, CPU\" ranks on the backend
+  plan              the fewest moves, hitless, for a gang of whole nodes
 Takes about two minutes and 2 GB.
 
 Examples:

@@ -27,14 +27,14 @@ pub(super) fn queue(origin: &str, cluster: &mut Cluster, trace: TraceArgs, talk:
     Ok(queue)
 }
 
-/// The trace that `--trace` names.
+/// The trace that `--trace` names, and what its reader noted.
 ///
 /// # Errors
 /// If it cannot be read or made.
-pub(super) fn trace(origin: &str, options: &TraceOptions, talk: &Talk) -> Result<Vec<TraceJob>, Failure> {
+pub(super) fn trace(origin: &str, options: &TraceOptions, talk: &Talk) -> Result<(Vec<TraceJob>, Vec<Note>), Failure> {
     let (jobs, notes) = trace_source(origin, options)?;
     tell(&notes, talk);
-    Ok(jobs)
+    Ok((jobs, notes))
 }
 
 /// The events that `--events` names, of the nodes of `cluster`.

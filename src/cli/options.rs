@@ -72,6 +72,8 @@ fn other_outputs(command: &Command) -> Vec<(&'static str, &Path)> {
             ("--series", args.series.as_deref()),
             ("--minutes", args.minutes.as_deref()),
             ("--jobset", args.jobset.as_deref()),
+            ("--html", args.html.as_deref()),
+            ("--svg", args.svg.as_deref()),
         ],
         Command::Import(import) => vec![("--queue-out", import.queue_out().map(PathBuf::as_path))],
         _ => Vec::new(),

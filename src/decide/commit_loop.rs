@@ -238,6 +238,9 @@ impl<'s> CommitLoop<'s> {
         let mut transaction = self.state.begin();
         how.run(&mut transaction);
         record(&mut self.decision, &mut self.window, &transaction);
+        if let Some(scorer) = &mut self.scorer {
+            transaction.log().iter().for_each(|edit| scorer.changed(edit.node()));
+        }
         transaction.commit();
         self.decision.status = Status::Removed;
         self.account();

@@ -82,10 +82,13 @@ pub fn offers(state: &State, policy: Policy, job: JobId) -> Vec<Offer> {
         let free = node.free_gpus();
         let new = || Offer { kind, free, nodes: 0, fit: 0, allowed: 0, first: Vec::new() };
         let offer = offers.entry((kind, free)).or_insert_with(new);
-        let fits = need.fits(node);
+        let fits = need.room(cluster, id) > 0;
         let allowed = fits
             && match policy.method() {
-                Method::Anchor(_) => request.gpus == 0 || anchor::takes(state, id, request),
+                Method::Anchor(_) => {
+                    let beside = need.is_share() && cluster.room_on_shared(id, request.gpu_milli) > 0;
+                    request.gpus == 0 || beside || anchor::takes(state, id, request)
+                }
                 Method::Ordered(_) | Method::Random | Method::Scored(..) => true,
             };
         if allowed && offer.allowed == 0 {

@@ -31,26 +31,49 @@ pub(super) struct Asked<'a> {
     pub(super) inside: Option<&'a [NodeId]>,
     /// Whether nodes that lose instances receive none: then every order of the moves is hitless.
     pub(super) apart: bool,
-    /// If given, the second measure counts, and this is the most that the moves may cost.
-    pub(super) second: Option<Second>,
-    /// Whether nodes may be given free GPUs out of nowhere, which is then what costs.
-    pub(super) gifts: bool,
+    /// What is to be the least.
+    pub(super) objective: Objective,
+    /// What the moves may cost at most.
+    pub(super) most_cost: Option<i64>,
+    /// How few and how many nodes may be partial afterwards; then, or if that is the objective, everything that has left is
+    /// placed exactly, and the layout must tell capacities apart.
+    pub(super) partial: Option<(i64, i64)>,
+    /// What a node that is partial afterwards holds, if that is known.
+    pub(super) partial_busy: Option<u8>,
+}
+
+/// What a program is to have the least of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Objective {
+    /// What the moves cost.
+    Cost,
+    /// Moves.
+    Moves,
+    /// Moved GPUs.
+    Gpus,
+    /// GPUs that nodes are given out of nowhere.
+    Gifts,
+    /// Partial nodes.
+    Partial,
 }
 
 impl<'a> Asked<'a> {
     /// The guests of a spot, and nothing special.
     pub(super) fn of(spot: &'a Spot) -> Self {
-        Self { count: spot.count, inside: spot.inside.as_deref(), apart: false, second: None, gifts: false }
+        Self {
+            count: spot.count,
+            inside: spot.inside.as_deref(),
+            apart: false,
+            objective: Objective::Cost,
+            most_cost: None,
+            partial: None,
+            partial_busy: None,
+        }
     }
-}
 
-/// A second measure, for plans that are equal by the first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Second {
-    /// What the moves may cost by the first measure.
-    pub(super) most_cost: i64,
-    /// Whether it is GPUs that count, or else moves.
-    pub(super) gpus: bool,
+    fn exact(&self) -> bool {
+        self.objective == Objective::Partial || self.partial.is_some()
+    }
 }
 
 /// Nodes of one class, inside or outside of where the guest may go.
@@ -72,6 +95,8 @@ struct Room {
     movers: bool,
     /// Nobody holds a GPU here.
     whole: bool,
+    /// All GPUs, where that matters.
+    capacity: u8,
     free: u8,
     cpu: i64,
     memory: i64,
@@ -153,7 +178,7 @@ impl<'a> Maker<'a> {
             }
             let room = self.room(class, &leave, inside);
             let most = room.as_ref().map_or(0, |room| class.capacity.saturating_sub(room.free));
-            for gift in 0..=if self.asked.gifts { most } else { 0 } {
+            for gift in 0..=if self.asked.objective == Objective::Gifts { most } else { 0 } {
                 let room = room.clone().map(|room| self.number(Room { free: room.free + gift, ..room }, at));
                 let counts = class.movers.iter().zip(&leave);
                 let leave = counts.filter(|&(_, &n)| n > 0).map(|(&(item, _), &n)| (item, n)).collect();
@@ -186,6 +211,7 @@ impl<'a> Maker<'a> {
             guests: inside,
             movers: !self.asked.apart || leave.iter().all(|&n| n == 0),
             whole: false,
+            capacity: class.capacity,
             free: class.free,
             cpu: class.cpu,
             memory: class.memory,
@@ -202,7 +228,7 @@ impl<'a> Maker<'a> {
         (room.guests || room.movers).then_some(room)
     }
 
-    /// A column for each maximal multiset that a room can receive.
+    /// A column for each multiset that a room can receive; the maximal ones, unless what is received must be exact.
     fn receipts(&mut self, at: usize) -> Result<(), TooLarge> {
         let (room, nodes) = self.rooms[at].clone();
         let layout = self.layout;
@@ -234,13 +260,15 @@ impl<'a> Maker<'a> {
         }
         // Large ones first: what is left for the small is then soon told.
         list.sort_by_key(|&(number, item, _)| (std::cmp::Reverse(item.gpus), number));
-        let mut packings = Packings { list: &list, chosen: Vec::new(), found: Vec::new(), steps: 0 };
+        let all = self.asked.exact();
+        let mut packings = Packings { list: &list, all, chosen: Vec::new(), found: Vec::new(), steps: 0 };
         packings.fill(0, (room.free, room.cpu, room.memory))?;
         let mut found = packings.found;
         if room.whole && room.guests && layout.items[GUEST].whole {
             found.push(vec![(GUEST as u16, 1)]);
         }
-        let room_upper = nodes.min(layout.n_movers.iter().sum::<i64>() + self.asked.count);
+        let used = layout.n_movers.iter().sum::<i64>() + self.asked.count;
+        let room_upper = if all { nodes } else { nodes.min(used) };
         for receive in found {
             if self.columns.meanings.len() >= MOST_COLUMNS {
                 return Err(TooLarge);
@@ -267,18 +295,25 @@ impl<'a> Maker<'a> {
         let mut row_of_room = vec![None; rooms];
         let mut rows: Vec<Row> =
             self.columns.cells.iter().map(|cell| Row { sense: Sense::Equal, rhs: cell.nodes }).collect();
+        let exactly = if self.asked.exact() { Sense::Equal } else { Sense::AtMost };
         for room in (0..rooms).filter(|room| useful.contains(room)) {
             row_of_room[room] = Some(rows.len() as u32);
-            rows.push(Row { sense: Sense::AtMost, rhs: 0 });
+            rows.push(Row { sense: exactly, rhs: 0 });
         }
         let first_item = rows.len();
         rows.extend(
-            (0..items).map(|item| Row { sense: Sense::AtMost, rhs: if item == GUEST { -self.asked.count } else { 0 } }),
+            (0..items).map(|item| Row { sense: exactly, rhs: if item == GUEST { -self.asked.count } else { 0 } }),
         );
-        let cost_row = self.asked.second.map(|second| {
-            rows.push(Row { sense: Sense::AtMost, rhs: second.most_cost });
-            rows.len() as u32 - 1
-        });
+        let mut limit = |most: Option<i64>| {
+            most.map(|rhs| {
+                rows.push(Row { sense: Sense::AtMost, rhs });
+                rows.len() as u32 - 1
+            })
+        };
+        let cost_row = limit(self.asked.most_cost);
+        // That fewer are impossible is known to the program only as a row.
+        let partial_row = limit(self.asked.partial.map(|(_, most)| most));
+        let partial_floor = limit(self.asked.partial.map(|(least, _)| -least));
         if rows.len() > MOST_ROWS {
             return Err(TooLarge);
         }
@@ -293,20 +328,29 @@ impl<'a> Maker<'a> {
                 let sum = |of: &dyn Fn(&Item) -> i64| {
                     leave.iter().map(|&(item, n)| of(&layout.items[usize::from(item)]) * i64::from(n)).sum::<i64>()
                 };
-                let moves = sum(&|item| item.cost);
-                entries.extend(cost_row.filter(|_| moves > 0).map(|row| (row, moves as i32)));
-                let cost = match self.asked.second {
-                    _ if self.asked.gifts => i64::from(*gift),
-                    None => moves,
-                    Some(Second { gpus: true, .. }) => sum(&|item| i64::from(item.gpus)),
-                    Some(Second { gpus: false, .. }) => sum(&|_| 1),
+                let moves_cost = sum(&|item| item.cost);
+                entries.extend(cost_row.filter(|_| moves_cost > 0).map(|row| (row, moves_cost as i32)));
+                let cost = match self.asked.objective {
+                    Objective::Cost => moves_cost,
+                    Objective::Moves => sum(&|_| 1),
+                    Objective::Gpus => sum(&|item| i64::from(item.gpus)),
+                    Objective::Gifts => i64::from(*gift),
+                    Objective::Partial => 0,
                 };
                 Column { cost, upper: self.columns.cells[*cell].nodes, entries }
             }
             Meaning::Receive { room, receive } => {
                 let mut entries: Vec<(u32, i32)> = row_of_room[*room].map(|row| (row, 1)).into_iter().collect();
                 entries.extend(receive.iter().map(|&(item, n)| (item_row(item), -i32::from(n))));
-                Column { cost: 0, upper: self.rooms[*room].1, entries }
+                let (room, upper) = &self.rooms[*room];
+                let held = receive.iter().map(|&(item, n)| layout.items[usize::from(item)].gpus * n as u8);
+                let busy = (room.capacity + held.sum::<u8>()).saturating_sub(room.free);
+                let partial = busy > 0 && busy < room.capacity;
+                entries.extend(partial_row.filter(|_| partial).map(|row| (row, 1)));
+                entries.extend(partial_floor.filter(|_| partial).map(|row| (row, -1)));
+                let cost = i64::from(partial && self.asked.objective == Objective::Partial);
+                let ruled_out = partial && self.asked.partial_busy.is_some_and(|known| known != busy);
+                Column { cost, upper: if ruled_out { 0 } else { *upper }, entries }
             }
         };
         let columns = self.columns.meanings.iter_mut().map(column).collect();
@@ -322,6 +366,8 @@ fn fits(item: &Item, n: i64, (free, cpu, memory): (u8, i64, i64)) -> bool {
 
 struct Packings<'a> {
     list: &'a [(u16, &'a Item, i64)],
+    /// Not the maximal ones only, nothing at all included.
+    all: bool,
     chosen: Counts,
     found: Vec<Counts>,
     steps: usize,
@@ -335,7 +381,7 @@ impl Packings<'_> {
             return Err(TooLarge);
         }
         let Some(&(number, item, limit)) = self.list.get(at) else {
-            if !self.chosen.is_empty() && self.is_maximal(left) {
+            if self.all || !self.chosen.is_empty() && self.is_maximal(left) {
                 self.found.push(self.chosen.clone());
             }
             return if self.found.len() > MOST_COLUMNS { Err(TooLarge) } else { Ok(()) };

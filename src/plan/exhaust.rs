@@ -9,13 +9,14 @@ use std::collections::BinaryHeap;
 
 use rustc_hash::FxHashMap;
 
+use super::hosting::{cheapest, host_costs};
 use super::integer::Effort;
 use super::layout::{Counts, GUEST, Item, Layout, Mover, UNBOUND};
 use super::realise::{Move, Rough};
 use crate::cluster::NodeId;
 
-/// States that are kept.
-const MOST_STATES: usize = 400_000;
+/// States that are kept, times nodes.
+const MOST_STATES: usize = 6_400_000;
 
 /// How a search ended.
 #[derive(Clone, Debug)]
@@ -165,7 +166,7 @@ impl<'a> Exhaust<'a> {
                 return Exhausted::Found(cost, self.replay(&states, &reached, at));
             }
             self.neighbours(&states[at as usize].clone(), cost, at, &mut next);
-            if states.len() + next.len() > MOST_STATES || !effort.spend(1 + next.len() as u64) {
+            if (states.len() + next.len()) * self.nodes.len() > MOST_STATES || !effort.spend(1 + next.len() as u64) {
                 return Exhausted::GivenUp(bound);
             }
             for (state, how) in next.drain(..) {
@@ -387,64 +388,4 @@ impl<'a> Exhaust<'a> {
         }
         Vec::new()
     }
-}
-
-/// What must leave a node with so much room for 0, 1, … guests to fit, the cheapest way; as many as can fit at all.
-pub(super) fn host_costs(
-    layout: &Layout,
-    room: (u8, i64, i64),
-    whole: bool,
-    movers: &[(u16, u16)],
-    count: i64,
-) -> Vec<i64> {
-    let guest = &layout.items[GUEST];
-    if guest.whole {
-        let all = movers.iter().filter(|&&(item, _)| layout.items[usize::from(item)].gpus > 0);
-        let cost = all.map(|&(item, n)| layout.items[usize::from(item)].cost * i64::from(n)).sum();
-        return if whole { vec![0, cost] } else { vec![0] };
-    }
-    let mut costs = Vec::new();
-    let fit = |(gpus, cpu, memory): (u8, i64, i64)| {
-        let by = |free: i64, each: i64| if each == 0 || free == UNBOUND { i64::MAX } else { free.max(0) / each };
-        by(i64::from(gpus), i64::from(guest.gpus)).min(by(cpu, guest.cpu)).min(by(memory, guest.memory)).min(count)
-    };
-    // All multisets that may leave, counted like a number.
-    let mut leave = vec![0u16; movers.len()];
-    loop {
-        let mut left = room;
-        let mut cost = 0;
-        for (&(item, _), &n) in movers.iter().zip(&leave) {
-            let item = &layout.items[usize::from(item)];
-            let add = |amount: i64, each: i64| if amount == UNBOUND { UNBOUND } else { amount + each * i64::from(n) };
-            left = (left.0 + item.gpus * n as u8, add(left.1, item.cpu), add(left.2, item.memory));
-            cost += item.cost * i64::from(n);
-        }
-        let fit = fit(left) as usize;
-        if costs.len() <= fit {
-            costs.resize(fit + 1, i64::MAX);
-        }
-        costs[..=fit].iter_mut().for_each(|known| *known = cost.min(*known));
-        let Some(digit) = leave.iter().zip(movers).position(|(&n, &(_, most))| n < most) else { return costs };
-        leave[..digit].fill(0);
-        leave[digit] += 1;
-    }
-}
-
-/// The least sum with which nodes of these costs host `count` guests together; `None` if they cannot.
-pub(super) fn cheapest<'c>(costs: impl Iterator<Item = &'c [i64]>, count: usize) -> Option<i64> {
-    let mut least = vec![None; count + 1];
-    least[0] = Some(0i64);
-    for costs in costs {
-        for hosted in (1..=count).rev() {
-            for (more, cost) in costs.iter().enumerate().skip(1) {
-                let before: Option<i64> = least[hosted.saturating_sub(more)];
-                if let Some(sum) = before.map(|before| before.saturating_add(*cost))
-                    && least[hosted].is_none_or(|known| sum < known)
-                {
-                    least[hosted] = Some(sum);
-                }
-            }
-        }
-    }
-    least[count]
 }

@@ -1,126 +1,18 @@
-//! Finds a plan: the question in, the moves and what is proved of them out.
+//! Finds a plan: the programs, searches and proofs put together.
 
-use super::columns::{Asked, Columns, Second};
+use super::columns::{Asked, Columns};
 use super::exhaust::{Exhausted, exhaust};
+use super::hosting::has_too_many_ways;
 use super::integer::Effort;
-use super::layout::{Guest, Layout, Rules};
+use super::layout::{Layout, Rules};
 use super::order::hitless_order;
+use super::pack::pack;
+use super::question::{Cost, Goal, Plan, PlanOptions, keep_limits};
 use super::realise::{Rough, realise};
-use super::site::{Site, Spot};
-use super::steps::{Mode, Step, carry_out};
-use super::verdict::{NoPlan, Relaxation, verdict};
-use crate::cluster::{Cluster, GpuMask, JobId, NodeId, Within};
-
-/// What room is to be made for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Goal {
-    /// All instances of a job that does not run yet.
-    Job(JobId),
-    /// So many schedulable nodes on which no GPU is held.
-    FreeNodes(u32),
-    /// All nodes of one domain or rack schedulable and free.
-    FreeRegion(Within),
-}
-
-/// What a plan is to have the least of.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Cost {
-    /// Moves of an instance; then moved GPUs.
-    #[default]
-    Moves,
-    /// Moved GPUs; then moves.
-    Gpus,
-    /// Seconds that the moves cost, by what is known of each job; then moves.
-    Seconds,
-}
-
-impl Cost {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Moves, Self::Gpus, Self::Seconds];
-
-    /// The word on the command line and in reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Cost::Moves => "moves",
-            Cost::Gpus => "gpus",
-            Cost::Seconds => "seconds",
-        }
-    }
-}
-
-/// How to plan.
-#[derive(Clone, Debug)]
-pub struct PlanOptions {
-    /// How moves are carried out.
-    pub mode: Mode,
-    /// Whether each job may be moved, by its number.
-    pub movable: Vec<bool>,
-    /// What is to be the least.
-    pub cost: Cost,
-    /// No plan of more moves.
-    pub max_moves: Option<u64>,
-    /// No plan that moves instances of more jobs.
-    pub max_jobs_disturbed: Option<u64>,
-    /// How much may be tried.
-    pub effort: Effort,
-}
-
-impl PlanOptions {
-    /// Everything that is migratable may be moved, and the fewest moves are wanted.
-    pub fn new(cluster: &Cluster, mode: Mode, effort: Effort) -> Self {
-        let movable = cluster.job_ids().map(|job| cluster.job(job).migratable()).collect();
-        Self { mode, movable, cost: Cost::Moves, max_moves: None, max_jobs_disturbed: None, effort }
-    }
-}
-
-/// The answer.
-#[derive(Clone, Debug)]
-pub struct Plan {
-    /// Whether there is a plan; `None` if that was not settled.
-    pub feasible: Option<bool>,
-    /// Whether it is proved that no plan costs less, or that there is none.
-    pub optimal: bool,
-    /// Whether it is proved that of the plans of that cost none moves fewer GPUs (for `Cost::Moves`), or has fewer moves.
-    pub second_optimal: bool,
-    /// Whether it is proved that no such plan disturbs fewer jobs.
-    pub jobs_optimal: bool,
-    /// What the plan costs, by the measure that was asked for.
-    pub cost: u64,
-    /// No plan costs less; `None` if there is none at all.
-    pub lower_bound: Option<u64>,
-    /// The moves, in the order to carry them out.
-    pub steps: Vec<Step>,
-    /// Where the instances of the job come, or which nodes are free.
-    pub place: Vec<(NodeId, GpuMask)>,
-    /// The cluster afterwards, if there is a plan.
-    pub after: Option<Cluster>,
-    /// Why there is no plan.
-    pub why: Option<NoPlan>,
-    /// What little more would allow one.
-    pub relax: Vec<Relaxation>,
-    /// Whether the clock ended the search.
-    pub by_clock: bool,
-}
-
-impl Plan {
-    /// The GPUs that are moved.
-    pub fn moved_gpus(&self) -> u64 {
-        self.steps.iter().map(|step| u64::from(step.gpus.count_ones())).sum()
-    }
-
-    /// The seconds that the moves cost, if they are known of each job that moves.
-    pub fn seconds(&self, cluster: &Cluster) -> Option<u64> {
-        self.steps.iter().map(|step| move_seconds(cluster, step.job)).sum()
-    }
-
-    /// The jobs of which an instance is moved.
-    pub fn jobs_disturbed(&self) -> u64 {
-        let mut jobs: Vec<JobId> = self.steps.iter().map(|step| step.job).collect();
-        jobs.sort_unstable();
-        jobs.dedup();
-        jobs.len() as u64
-    }
-}
+use super::site::{Site, Spot, WHOLE_JOB};
+use super::steps::{Mode, carry_out};
+use super::verdict::{NoPlan, verdict};
+use crate::cluster::{Cluster, NodeId};
 
 /// Clusters of more nodes are not searched state by state.
 const MOST_NODES_TO_EXHAUST: usize = 64;
@@ -129,43 +21,14 @@ const MOST_NODES_TO_EXHAUST: usize = 64;
 pub fn plan(cluster: &Cluster, goal: Goal, options: &PlanOptions) -> Plan {
     let mut effort = options.effort.clone();
     let site = Site { cluster, goal, movable: &options.movable, cost: options.cost };
-    let mut answer = Finder { site, mode: options.mode, effort: &mut effort }.find();
+    let max_moves = options.max_moves.filter(|_| goal == Goal::LeastPartial);
+    let mut answer = Finder { site, mode: options.mode, max_moves, effort: &mut effort }.find();
     if answer.feasible == Some(false) {
         (answer.why, answer.relax) = verdict(&site, answer.why, &mut effort);
     }
     keep_limits(&mut answer, options);
     answer.by_clock = effort.by_clock();
     answer
-}
-
-/// Takes back a plan that exceeds what the user allows.
-fn keep_limits(answer: &mut Plan, options: &PlanOptions) {
-    let (moves, jobs) = (answer.steps.len() as u64, answer.jobs_disturbed());
-    let too_many = options.max_moves.is_some_and(|most| moves > most);
-    let too_many_jobs = options.max_jobs_disturbed.is_some_and(|most| jobs > most);
-    if !too_many && !too_many_jobs {
-        return;
-    }
-    // Whether every plan exceeds it, as far as is proved. Where something must move, a job is disturbed.
-    let fewest = if options.cost == Cost::Moves { answer.lower_bound.unwrap_or(0) } else { 0 };
-    let none = options.max_moves.is_some_and(|most| fewest > most);
-    let none_by_jobs =
-        options.max_jobs_disturbed.is_some_and(|most| most == 0 && fewest > 0 || answer.jobs_optimal && jobs > most);
-    answer.why = match (none, none_by_jobs) {
-        (true, _) => Some(NoPlan::MaxMoves),
-        (false, true) => Some(NoPlan::MaxJobsDisturbed),
-        (false, false) => None,
-    };
-    answer.feasible = answer.why.map(|_| false);
-    answer.optimal = answer.why.is_some();
-    (answer.second_optimal, answer.jobs_optimal) = (false, false);
-    (answer.steps, answer.place, answer.after) = (Vec::new(), Vec::new(), None);
-}
-
-/// What moving an instance of a job costs, in seconds, as far as is known: a job that ends before has nothing to lose.
-pub(super) fn move_seconds(cluster: &Cluster, job: JobId) -> Option<u64> {
-    let times = cluster.job_times(job);
-    times.move_cost_s.into_iter().chain(times.remaining_s).min()
 }
 
 /// The best that is known, and what is proved.
@@ -177,23 +40,36 @@ pub(super) struct Found {
     pub(super) lower_bound: Option<i64>,
     /// Whether the second measure of the best is proved.
     pub(super) second: bool,
+    /// Partial schedulable nodes after the best, where they are to be few, and whether fewer are proved not to be.
+    pub(super) least_partial: Option<i64>,
+    pub(super) partial_proved: bool,
 }
 
 struct Finder<'a> {
     site: Site<'a>,
     mode: Mode,
+    max_moves: Option<u64>,
     effort: &'a mut Effort,
 }
 
 impl Finder<'_> {
     fn find(mut self) -> Plan {
         let gangs_stay = self.site.some_gang_stays();
-        let mut found = solve(&self.site, Rules::ALL, false, true, self.effort);
+        let mut found = self.solve(Rules::ALL, false, true);
         if gangs_stay {
             // What holds where gangs may be torn apart holds where a gang may move as a whole.
-            let torn = solve(&self.site, Rules { stay: false, ..Rules::ALL }, false, false, self.effort);
+            let torn = self.solve(Rules { stay: false, ..Rules::ALL }, false, false);
             found.lower_bound = torn.lower_bound;
             found.second = false;
+            found.partial_proved &= torn.partial_proved;
+            if torn.least_partial < found.least_partial {
+                // Nobody knows whether that many could be had with the gangs together.
+                (found.lower_bound, found.partial_proved) = (Some(0), false);
+            }
+        }
+        if self.site.guest_is_share() {
+            // It may fit beside another share, which is not looked at.
+            found.lower_bound = Some(0);
         }
         let mut why = None;
         if self.mode == Mode::Hitless && found.lower_bound.is_some() {
@@ -212,7 +88,7 @@ impl Finder<'_> {
             second_optimal: false,
             jobs_optimal: false,
             cost: 0,
-            lower_bound: found.lower_bound.map(|bound| bound.max(0) as u64),
+            lower_bound: found.lower_bound.map(|bound| self.told(bound)),
             steps: Vec::new(),
             place: Vec::new(),
             after: None,
@@ -232,12 +108,18 @@ impl Finder<'_> {
                 debug_assert!(done.is_ok(), "{done:?}");
                 if let Ok(done) = done {
                     answer.feasible = Some(true);
-                    answer.cost = cost as u64;
-                    answer.optimal = answer.lower_bound.is_some_and(|bound| answer.cost <= bound);
+                    answer.cost = cost.max(0) as u64;
+                    let few = self.site.goal != Goal::LeastPartial || found.partial_proved;
                     (answer.steps, answer.place, answer.after) = (done.steps, done.hosts, Some(done.after));
-                    answer.second_optimal = answer.steps.is_empty() || answer.optimal && found.second;
+                    if self.site.cost == Cost::Jobs {
+                        answer.cost = answer.jobs_disturbed();
+                    }
+                    answer.optimal = few && answer.lower_bound.is_some_and(|bound| answer.cost <= bound);
+                    let by_jobs = self.site.cost == Cost::Jobs;
+                    answer.second_optimal = answer.steps.is_empty() || answer.optimal && found.second && !by_jobs;
                     let fewest_moves = answer.optimal && (self.site.cost == Cost::Moves || answer.second_optimal);
-                    answer.jobs_optimal = fewest_moves && answer.jobs_disturbed() <= self.fewest_jobs(&answer);
+                    answer.jobs_optimal = by_jobs && answer.optimal
+                        || fewest_moves && answer.jobs_disturbed() <= self.fewest_jobs(&answer);
                 }
             }
             None if found.lower_bound.is_none() => {
@@ -248,10 +130,54 @@ impl Finder<'_> {
         answer
     }
 
+    fn solve(&mut self, rules: Rules, apart: bool, second: bool) -> Found {
+        match self.site.goal {
+            Goal::LeastPartial => pack(&self.site, rules, apart, self.max_moves, self.effort),
+            _ => {
+                let found = solve(&self.site, rules, apart, second, self.effort);
+                let is_unknown = found.best.is_none() && found.lower_bound.is_some();
+                if is_unknown && self.site.cost == Cost::Jobs { self.jobs_by_moves(rules, apart) } else { found }
+            }
+        }
+    }
+
+    /// Jobs of unlike sizes may make too many classes. A plan of few moves disturbs few jobs, and each job has only so many
+    /// instances that may move.
+    fn jobs_by_moves(&mut self, rules: Rules, apart: bool) -> Found {
+        let by_moves = Site { cost: Cost::Moves, ..self.site };
+        let found = solve(&by_moves, rules, apart, false, self.effort);
+        let of_a_job = WHOLE_JOB / self.most_movers_of_a_job();
+        Found {
+            best: found.best.map(|(moves, rough)| (moves * WHOLE_JOB, rough)),
+            lower_bound: found.lower_bound.map(|moves| moves * of_a_job),
+            ..Found::default()
+        }
+    }
+
+    /// The most instances of one job that may move.
+    fn most_movers_of_a_job(&self) -> i64 {
+        let cluster = self.site.cluster;
+        let movable = cluster.job_ids().filter(|&job| cluster.job(job).runs() && self.site.movable[job.index()]);
+        movable.map(|job| i64::from(cluster.job(job).instances())).max().unwrap_or(1).max(1)
+    }
+
+    /// With few partial nodes as the goal: what can be had without an order is a bound, and no more is proved.
+    fn packed_one_by_one(&self, stop_first: Found, mut apart: Found) -> Found {
+        let reached = apart.least_partial.is_some() && apart.least_partial == stop_first.least_partial;
+        apart.partial_proved = reached && stop_first.partial_proved;
+        apart.lower_bound = if reached { stop_first.lower_bound } else { Some(0) };
+        apart
+    }
+
     /// Moves one after another, where no order of the best plan is one.
     fn one_by_one(&mut self, stop_first: Found, gangs_stay: bool) -> Found {
         // Nodes that either lose or receive: any order will do.
-        let mut found = solve(&self.site, Rules::ALL, true, true, self.effort);
+        let mut found = self.solve(Rules::ALL, true, true);
+        // Its second measure is the least of such plans only.
+        found.second = false;
+        if self.site.goal == Goal::LeastPartial {
+            return self.packed_one_by_one(stop_first, found);
+        }
         found.lower_bound = stop_first.lower_bound;
         let mut best = found.best.as_ref().map_or(i64::MAX, |(cost, _)| *cost);
         if Some(best) == found.lower_bound {
@@ -264,30 +190,40 @@ impl Finder<'_> {
             return found;
         }
         let Ok(layout) = self.site.layout(Rules::ALL, None) else { return found };
+        if layout.classes.iter().any(|class| has_too_many_ways(&class.movers)) {
+            return found;
+        }
         let regions: Vec<Option<Vec<NodeId>>> = spots.into_iter().map(|spot| spot.inside).collect();
+        // A job whose instance moves twice is disturbed once, which this search does not see.
+        let by_jobs = self.site.cost == Cost::Jobs;
         match exhaust(&layout, &regions, count, best, self.effort) {
             Exhausted::Found(cost, rough) => {
                 best = cost;
                 found.best = Some((cost, rough));
                 found.second = false;
-                if !gangs_stay {
+                if !gangs_stay && !by_jobs {
                     found.lower_bound = Some(best);
                 }
             }
-            Exhausted::Nothing if gangs_stay => {}
+            Exhausted::Nothing if gangs_stay || by_jobs && found.best.is_some() => {}
             Exhausted::Nothing => found.lower_bound = found.best.is_some().then_some(best),
-            Exhausted::GivenUp(bound) if !gangs_stay => found.lower_bound = found.lower_bound.max(Some(bound)),
+            Exhausted::GivenUp(bound) if !gangs_stay && !by_jobs => {
+                found.lower_bound = found.lower_bound.max(Some(bound))
+            }
             Exhausted::GivenUp(_) => {}
         }
         found
     }
 
+    /// A bound in the unit that it is told in.
+    fn told(&self, bound: i64) -> u64 {
+        let unit = if self.site.cost == Cost::Jobs { WHOLE_JOB as u64 } else { 1 };
+        (bound.max(0) as u64).div_ceil(unit)
+    }
+
     /// No plan with so many moves disturbs fewer jobs.
     fn fewest_jobs(&self, answer: &Plan) -> u64 {
-        let cluster = self.site.cluster;
-        let movable = cluster.job_ids().filter(|&job| cluster.job(job).runs() && self.site.movable[job.index()]);
-        let largest = movable.map(|job| u64::from(cluster.job(job).instances())).max().unwrap_or(1);
-        (answer.steps.len() as u64).div_ceil(largest.max(1))
+        (answer.steps.len() as u64).div_ceil(self.most_movers_of_a_job() as u64)
     }
 }
 
@@ -358,8 +294,8 @@ fn solve_layout(
         found.second = true;
         let mut least = i64::MAX >> 1;
         for (_, spot) in tried.iter().chain(&spots).filter(|(bound, _)| *bound <= limit) {
-            let measure = Second { most_cost: limit, gpus: site.cost != Cost::Gpus };
-            let (better, proved) = second_measure(site, layout, apart, spot, measure, least, effort)?;
+            let asked = Asked { apart, objective: site.second(), most_cost: Some(limit), ..Asked::of(spot) };
+            let (better, proved) = second_measure(site, layout, &asked, least, effort)?;
             found.second &= proved;
             if let Some((cost, rough)) = better {
                 least = cost;
@@ -370,19 +306,16 @@ fn solve_layout(
     Some(found)
 }
 
-/// Of the plans at a spot that are best by the first measure, one with the least of the second, if less than `limit`; and
-/// whether that is proved.
-fn second_measure(
+/// Of the plans that are best by the first measure, one with the least of the second, if less than `limit`; and whether
+/// that is proved.
+pub(super) fn second_measure(
     site: &Site<'_>,
     layout: &Layout,
-    apart: bool,
-    spot: &Spot,
-    measure: Second,
+    asked: &Asked<'_>,
     limit: i64,
     effort: &mut Effort,
 ) -> Option<(Option<(i64, Rough)>, bool)> {
-    let asked = Asked { apart, second: Some(measure), ..Asked::of(spot) };
-    let columns = Columns::new(layout, &asked).ok()?;
+    let columns = Columns::new(layout, asked).ok()?;
     // It is worth less than the first measure, and must not eat up what the rest needs.
     let given = effort.left() / 4;
     let mut part = effort.part(given);
@@ -391,16 +324,7 @@ fn second_measure(
     let proved =
         solution.lower_bound.is_none_or(|bound| solution.best.as_ref().is_some_and(|(cost, _)| *cost <= bound));
     let better = solution.best.and_then(|(cost, values)| {
-        let rough = realise(site.cluster, layout, &columns, spot.inside.as_deref(), spot.count, &values)?;
-        Some((cost, rough))
+        Some((cost, realise(site.cluster, layout, &columns, asked.inside, asked.count, &values)?))
     });
     Some((better, proved))
-}
-
-/// The guest of a goal.
-pub(super) fn guest<'a>(cluster: &'a Cluster, goal: Goal) -> Guest<'a> {
-    match goal {
-        Goal::Job(job) => Guest::Job(cluster.request_of(job)),
-        Goal::FreeNodes(_) | Goal::FreeRegion(_) => Guest::WholeNode,
-    }
 }

@@ -161,7 +161,9 @@ fn movers(cluster: &Cluster, rules: Rules, movable: &[bool], is_open: &dyn Fn(No
         }
         for instance in cluster.instances_of(job) {
             let Some(node) = cluster.instance(instance).node() else { continue };
-            if is_open(node) && (rules.resources || cluster.request_of(job).gpus > 0) {
+            // A share of a GPU stays where it is.
+            let request = cluster.request_of(job);
+            if is_open(node) && !request.is_share() && (rules.resources || request.gpus > 0) {
                 movers[node.index()].push(instance);
             }
         }

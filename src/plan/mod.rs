@@ -5,25 +5,31 @@
 //! | `layout.rs` | instances and nodes that are alike, as classes |
 //! | `columns.rs` | the integer program: who leaves, what the room then receives |
 //! | `integer.rs`, `linear.rs` | solves it: floats propose, integers prove |
+//! | `pack.rs` | few partial nodes instead of room |
 //! | `realise.rs` | from classes back to nodes and instances, few jobs disturbed |
 //! | `order.rs`, `exhaust.rs` | moves one after another: an order, or an exhaustive search |
 //! | `steps.rs` | the plan carried out on the ledger |
-//! | `site.rs`, `find.rs` | the question, and all of it put together |
+//! | `hosting.rs` | a bound without a program, by which racks and domains are ranked |
+//! | `question.rs`, `site.rs`, `find.rs` | the question and its answer; all of it put together |
 //! | `verdict.rs` | why there is no plan, and what little more would allow one |
 
 mod columns;
 mod exhaust;
 mod find;
+mod hosting;
 mod integer;
 mod layout;
 mod linear;
 mod order;
+mod pack;
+mod question;
 mod realise;
 mod site;
 mod steps;
 mod verdict;
 
-pub use find::{Cost, Goal, Plan, PlanOptions, plan};
+pub use find::plan;
 pub use integer::Effort;
+pub use question::{Cost, Goal, Plan, PlanOptions};
 pub use steps::{Mode, Step};
 pub use verdict::{NoPlan, Relaxation};

@@ -2,9 +2,10 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::exhaust::{cheapest, host_costs};
-use super::find::{Cost, Goal, guest, move_seconds};
+use super::columns::Objective;
+use super::hosting::cheapest;
 use super::layout::{Guest, Layout, Rules, TooManyItems, region};
+use super::question::{Cost, Goal, guest, move_seconds};
 use super::realise::Rough;
 use crate::cluster::{Cluster, JobId, NodeId, Within};
 
@@ -30,18 +31,30 @@ impl Site<'_> {
     pub(super) fn job(&self) -> Option<JobId> {
         match self.goal {
             Goal::Job(job) => Some(job),
-            Goal::FreeNodes(_) | Goal::FreeRegion(_) => None,
+            Goal::FreeNodes(_) | Goal::FreeRegion(_) | Goal::LeastPartial => None,
         }
+    }
+
+    /// What counts among plans that cost the same.
+    pub(super) fn second(&self) -> Objective {
+        if self.cost == Cost::Moves { Objective::Gpus } else { Objective::Moves }
     }
 
     /// The classes of the cluster, or of a part of its nodes.
     pub(super) fn layout(&self, rules: Rules, part: Option<&[bool]>) -> Result<Layout, TooManyItems> {
-        let cost = |job: JobId| match self.cost {
+        let cost = |job: JobId| self.move_cost(job);
+        Layout::new(self.cluster, guest(self.cluster, self.goal), rules, self.movable, part, &cost)
+    }
+
+    /// What moving an instance of a job costs.
+    pub(super) fn move_cost(&self, job: JobId) -> i64 {
+        match self.cost {
             Cost::Moves => 1,
             Cost::Gpus => i64::from(self.cluster.request_of(job).gpus),
+            // No more than its share of the job that it disturbs, so that the sum is a bound on the jobs.
+            Cost::Jobs => WHOLE_JOB / i64::from(self.cluster.job(job).instances()),
             Cost::Seconds => seconds(self.cluster, job),
-        };
-        Layout::new(self.cluster, guest(self.cluster, self.goal), rules, self.movable, part, &cost)
+        }
     }
 
     /// Where the guests may go.
@@ -58,6 +71,7 @@ impl Site<'_> {
                 }
             }
             Goal::FreeNodes(count) => vec![Spot { inside: None, count: i64::from(count) }],
+            Goal::LeastPartial => vec![Spot { inside: None, count: 0 }],
             Goal::FreeRegion(within) => {
                 let whole = |nodes: &Vec<NodeId>| nodes.iter().all(|&node| self.cluster.node(node).schedulable());
                 let regions = self.regions(within).into_values().filter(whole);
@@ -110,6 +124,11 @@ impl Site<'_> {
         ranked.reverse();
         ranked.sort_by_key(|&(least, _)| std::cmp::Reverse(least));
         ranked
+    }
+
+    /// Whether the job asks for less than a whole GPU.
+    pub(super) fn guest_is_share(&self) -> bool {
+        self.job().is_some_and(|job| self.cluster.request_of(job).is_share())
     }
 
     /// Whether some running job must stay together while its instances may be moved.
@@ -168,19 +187,11 @@ fn seconds(cluster: &Cluster, job: JobId) -> i64 {
     move_seconds(cluster, job).map_or(1, |seconds| i64::try_from(seconds).unwrap_or(i64::MAX).min(MOST_SECONDS))
 }
 
+/// What a whole job costs where jobs are counted; small sizes of gangs divide it.
+pub(super) const WHOLE_JOB: i64 = 5_040;
+
 /// A move that costs more is not told apart: sums must stay small.
 const MOST_SECONDS: i64 = 1 << 24;
-
-impl Layout {
-    /// What must leave a node of a class for 0, 1, … guests to fit.
-    fn host_costs(&self, number: u32, count: i64) -> Vec<i64> {
-        let class = &self.classes[number as usize];
-        if !self.admits(class.kind, &class.homes, super::layout::GUEST) {
-            return vec![0];
-        }
-        host_costs(self, (class.free, class.cpu, class.memory), class.whole, &class.movers, count)
-    }
-}
 
 /// The guest of a site, for those who build layouts of their own.
 pub(super) fn guest_of<'a>(site: &Site<'a>) -> Guest<'a> {

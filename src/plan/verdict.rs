@@ -1,9 +1,10 @@
 //! Why there is no plan, and what little more would allow one.
 
-use super::columns::{Asked, Columns, Meaning};
-use super::find::{Goal, solve};
+use super::columns::{Asked, Columns, Meaning, Objective};
+use super::find::solve;
 use super::integer::Effort;
 use super::layout::{GUEST, Layout, Rules};
+use super::question::Goal;
 use super::realise::realise;
 use super::site::{Site, guest_of};
 use crate::cluster::{JobId, NodeId};
@@ -117,7 +118,7 @@ fn missing_gpus(site: &Site<'_>) -> u64 {
             }
             sizes[..count as usize].iter().sum()
         }
-        Goal::FreeRegion(_) => 0,
+        Goal::FreeRegion(_) | Goal::LeastPartial => 0,
     };
     asked.saturating_sub(free)
 }
@@ -156,7 +157,7 @@ fn gifts(site: &Site<'_>, effort: &mut Effort) -> Option<Relaxation> {
     let mut best: Option<(i64, Vec<NodeId>)> = None;
     for spot in site.spots(Rules::ALL) {
         let limit = best.as_ref().map_or(i64::MAX >> 1, |(gpus, _)| *gpus);
-        let asked = Asked { gifts: true, ..Asked::of(&spot) };
+        let asked = Asked { objective: Objective::Gifts, ..Asked::of(&spot) };
         let columns = Columns::new(&layout, &asked).ok()?;
         let Some((cost, values)) = columns.program.solve(1, limit, effort).best else { continue };
         let mut nodes = Vec::new();

@@ -83,7 +83,7 @@ fn places(cluster: &Cluster, decision: &Decision) -> String {
 }
 
 /// Devices as ranges in brackets; nothing for none.
-fn devices(gpus: GpuMask) -> String {
+pub(super) fn devices(gpus: GpuMask) -> String {
     let mut ranges: Vec<(u8, u8)> = Vec::new();
     for gpu in gpu_indices(gpus) {
         match ranges.last_mut() {

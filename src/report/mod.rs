@@ -30,8 +30,8 @@ pub use place::{PlaceSummary, Tally, Totals};
 pub use plan::PlanReport;
 pub use score::ScoreRows;
 pub use simulate::{
-    MINUTES_HEADER, Run, SERIES_HEADER, Setting, append_minute_row, append_series_row, jobset_header, jobset_rows,
-    simulation_json, simulation_table,
+    ChartError, MINUTES_HEADER, Page, PageError, PageSource, Run, SERIES_HEADER, Setting, append_minute_row,
+    append_series_row, jobset_header, jobset_rows, picture_names, simulation_json, simulation_table,
 };
 pub use stress::{Latency, StressReport};
 pub use sweep::{sweep_row, sweep_table};

@@ -3,11 +3,12 @@
 use serde::Serialize;
 
 use super::decision::Mask;
+use super::first::devices;
 use super::json::append_line;
 use super::number::{grouped, signed};
 use super::place::Totals;
 use super::table::{Align, Rows, facts, printable};
-use crate::cluster::{Cluster, NodeId, Within, gpu_indices};
+use crate::cluster::{Cluster, NodeId, Within};
 use crate::plan::{Cost, Goal, Mode, NoPlan, Plan, Relaxation};
 
 /// Moves that the table shows.
@@ -52,6 +53,7 @@ struct Document<'a> {
     relax: Vec<RelaxOut<'a>>,
     n_sif: Change,
     partial: Change,
+    phi_star: Change,
     ended_by_time_limit: bool,
 }
 
@@ -62,6 +64,7 @@ enum GoalOut {
     FreeNodes(u32),
     FreeDomain,
     FreeRack,
+    LeastPartial,
 }
 
 #[derive(Serialize)]
@@ -138,13 +141,14 @@ impl PlanReport<'_> {
         let document = Document {
             job: match self.goal {
                 Goal::Job(job) => Some(cluster.job_name(job)),
-                Goal::FreeNodes(_) | Goal::FreeRegion(_) => None,
+                Goal::FreeNodes(_) | Goal::FreeRegion(_) | Goal::LeastPartial => None,
             },
             goal: match self.goal {
                 Goal::Job(_) => GoalOut::Job,
                 Goal::FreeNodes(count) => GoalOut::FreeNodes(count),
                 Goal::FreeRegion(Within::Domain) => GoalOut::FreeDomain,
                 Goal::FreeRegion(Within::Rack) => GoalOut::FreeRack,
+                Goal::LeastPartial => GoalOut::LeastPartial,
             },
             mode: self.mode.name(),
             feasible: plan.feasible,
@@ -166,6 +170,10 @@ impl PlanReport<'_> {
             relax: relax.collect(),
             n_sif: Change { before: self.before.n_sif, after: self.after.map(|after| after.n_sif) },
             partial: Change { before: self.before.partial as i64, after: self.after.map(|after| after.partial as i64) },
+            phi_star: Change {
+                before: self.before.phi_star as i64,
+                after: self.after.map(|after| after.phi_star as i64),
+            },
             ended_by_time_limit: plan.by_clock,
         };
         append_line(out, &document)
@@ -185,7 +193,9 @@ impl PlanReport<'_> {
         if !self.plan.steps.is_empty() {
             text += &format!("\n{}", self.steps());
         }
-        text += &format!("\n{}", self.places());
+        if !self.plan.place.is_empty() {
+            text += &format!("\n{}", self.places());
+        }
         text + &format!("\n{}", self.change())
     }
 
@@ -198,16 +208,22 @@ impl PlanReport<'_> {
             Goal::FreeNodes(count) => format!("{} free nodes", grouped(count)),
             Goal::FreeRegion(Within::Domain) => "a free domain".to_owned(),
             Goal::FreeRegion(Within::Rack) => "a free rack".to_owned(),
+            Goal::LeastPartial => "the fewest partial nodes".to_owned(),
         }
     }
 
     fn headline(&self) -> String {
         let (plan, goal) = (self.plan, self.room_for());
         let moves = plan.steps.len();
+        let s = if moves == 1 { "" } else { "s" };
         match (plan.feasible, plan.why) {
+            (Some(true), _) if self.goal == Goal::LeastPartial => {
+                let partial = self.after.unwrap_or(self.before).partial;
+                let mode = self.mode.name();
+                format!("{} move{s} lead to {} partial nodes, {mode}.", grouped(moves as i64), grouped(partial))
+            }
             (Some(true), _) if moves == 0 => format!("Room for {goal} is there: nothing has to move."),
             (Some(true), _) => {
-                let s = if moves == 1 { "" } else { "s" };
                 format!("Room for {goal} takes {} move{s}, {}.", grouped(moves as i64), self.mode.name())
             }
             (Some(false), why) => format!("There is no plan for {goal}: {}.", why.map_or("", explained)),
@@ -223,11 +239,12 @@ impl PlanReport<'_> {
         let (least, then) = match self.cost {
             Cost::Moves => ("moves", "GPUs"),
             Cost::Gpus => ("GPUs", "moves"),
+            Cost::Jobs => ("jobs", "moves"),
             Cost::Seconds => ("seconds", "moves"),
         };
         let proved = if plan.optimal {
             let then = if plan.second_optimal { format!(", then the fewest {then}") } else { String::new() };
-            let jobs = if plan.jobs_optimal { ", and the fewest jobs" } else { "" };
+            let jobs = if plan.jobs_optimal && self.cost != Cost::Jobs { ", and the fewest jobs" } else { "" };
             format!("the fewest {least}{then}{jobs}")
         } else {
             format!("no plan has fewer than {} {least}", grouped(plan.lower_bound.unwrap_or(0)))
@@ -259,10 +276,10 @@ impl PlanReport<'_> {
     }
 
     fn places(&self) -> String {
-        let mut rows = Rows::new(&[("THEN", Align::Left), ("DEVICES", Align::Left)]);
+        let place = if self.plan.steps.is_empty() { "PLACE" } else { "THEN" };
+        let mut rows = Rows::new(&[(place, Align::Left)]);
         for &(node, gpus) in self.plan.place.iter().take(SHOWN) {
-            let devices: Vec<String> = gpu_indices(gpus).map(|gpu| gpu.to_string()).collect();
-            rows.push([self.cluster.node_name(node).to_owned(), devices.join(",")]);
+            rows.push([format!("{}{}", self.cluster.node_name(node), devices(gpus))]);
         }
         more(rows, self.plan.place.len())
     }

@@ -1,7 +1,13 @@
 //! What simulated runs showed: one JSON object a run here; a table, series over time and a page beside it.
 
+mod axis;
+mod chart;
 mod columns;
+mod figures;
 mod jobset;
+mod occupancy_map;
+mod page;
+mod palette;
 mod series;
 mod table;
 
@@ -11,7 +17,9 @@ use super::json::append_line;
 use crate::decide::Policy;
 use crate::simulate::{Discipline, Outcome, Quantiles, SIZE_CLASSES, Share, Summary};
 
+pub use chart::ChartError;
 pub use jobset::{jobset_header, jobset_rows};
+pub use page::{Page, PageError, PageSource, picture_names};
 pub use series::{MINUTES_HEADER, SERIES_HEADER, append_minute_row, append_series_row};
 pub use table::simulation_table;
 

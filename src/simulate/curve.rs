@@ -111,6 +111,11 @@ impl Curve {
         &self.buckets
     }
 
+    /// The seconds of all buckets.
+    pub fn seconds(&self) -> u64 {
+        self.buckets.iter().map(|bucket| bucket.seconds).sum()
+    }
+
     /// Adds an interval, which follows the one before.
     pub(super) fn add(&mut self, interval: &Interval) {
         if self.buckets.is_empty() {
@@ -138,10 +143,10 @@ impl Curve {
         self.log_width += 1;
     }
 
-    /// The same in at most `most` buckets, with the seconds of each.
-    pub fn coarser(&self, most: usize) -> (u64, Vec<Bucket>) {
-        let each = self.buckets.len().div_ceil(most.max(1)).max(1);
-        (self.width().saturating_mul(each as u64), grouped(&self.buckets, each).collect())
+    /// The same in slots of `width` seconds, which is to be a multiple of its own.
+    pub fn slots(&self, width: u64) -> Vec<Bucket> {
+        let each = usize::try_from(width >> self.log_width).unwrap_or(usize::MAX).max(1);
+        grouped(&self.buckets, each).collect()
     }
 }
 
@@ -187,8 +192,8 @@ mod tests {
             assert!(seconds.len() <= Curve::MOST || curve.buckets().len() > Curve::MOST / 2);
         }
         assert!(curve.width() > 4);
-        let (wide, coarse) = curve.coarser(40);
-        assert!(coarse.len() <= 40);
+        let wide = curve.width() * 5;
+        let coarse = curve.slots(wide);
         for (width, buckets) in [(curve.width(), curve.buckets()), (wide, &coarse)] {
             assert_eq!(buckets.len(), seconds.len().div_ceil(width as usize));
             for (bucket, part) in buckets.iter().zip(seconds.chunks(width as usize)) {
@@ -210,6 +215,6 @@ mod tests {
         assert_eq!(curve.buckets().len(), Curve::MOST);
         assert_eq!(curve.buckets()[0].extent(Gauge::BusyGpus).min, 1);
         assert_eq!(curve.buckets().iter().map(|bucket| u128::from(bucket.seconds)).sum::<u128>(), u64::MAX.into());
-        assert_eq!(Curve::default().coarser(3).1, []);
+        assert_eq!(Curve::default().slots(3), []);
     }
 }

@@ -30,8 +30,12 @@ pub struct Overview {
     pub load: LoadCurve,
     /// Each node when the most GPUs were busy; none under the oracle.
     pub busiest: Option<Occupancy>,
-    /// Each node after the last job of the trace was submitted; none under the oracle.
-    pub last_submission: Option<Occupancy>,
+    /// Each node when the trace asks for the most GPUs: the same second under every scheduler. None under the oracle.
+    pub peak_demand: Option<Occupancy>,
+    /// N·SIF at its largest, and each node then. Of more than a thousand nodes, a moment that falls short of the largest by
+    /// less than a thousandth of them may stand for it, so that a rise costs a thousand looks at most. None under the
+    /// oracle, and none if nothing was ever avoidable.
+    pub most_fragmented: Option<(u64, Occupancy)>,
     /// Each node when nothing happened any more; none under the oracle, and none if all nodes are empty then.
     pub end: Option<Occupancy>,
 }
@@ -46,7 +50,8 @@ pub struct Recorder {
     /// The devices of each job, if they were to be kept. The oracle gives nobody any.
     pub allocations: Option<Allocations>,
     keep_intervals: bool,
-    last_submit: Option<u64>,
+    /// When the trace asks for the most; `None` once that has been seen.
+    peak: Option<u64>,
     most_busy: u64,
     now: u64,
 }
@@ -54,13 +59,12 @@ pub struct Recorder {
 impl Recorder {
     /// For a run of this scenario.
     pub fn new(scenario: &Scenario, keep: Keep) -> Self {
-        let jobs = scenario.jobs();
-        let accepted = (0..jobs.len()).rev().find(|&position| !scenario.is_rejected(position));
         let overview = Overview {
             curve: Curve::default(),
             load: LoadCurve::new(scenario.cluster().gpus()),
             busiest: None,
-            last_submission: None,
+            peak_demand: None,
+            most_fragmented: None,
             end: None,
         };
         Self {
@@ -68,11 +72,34 @@ impl Recorder {
             overview: keep.overview.then_some(overview),
             allocations: keep.allocations.then(|| Allocations::new(scenario)),
             keep_intervals: keep.intervals,
-            last_submit: accepted.map(|position| jobs[position].submit_s),
+            peak: if keep.overview { peak_demand(scenario) } else { None },
             most_busy: 0,
             now: 0,
         }
     }
+}
+
+/// The first second in which the jobs would hold the most GPUs if each ran at once when it is submitted. Jobs of no
+/// duration count for nothing.
+fn peak_demand(scenario: &Scenario) -> Option<u64> {
+    let jobs = scenario.jobs().iter().enumerate().filter(|&(position, _)| !scenario.is_rejected(position));
+    // At one instant those that leave come first.
+    let mut changes: Vec<(u64, bool, u64)> = Vec::new();
+    for (_, job) in jobs.filter(|(_, job)| job.duration_s > 0) {
+        changes.push((job.submit_s, true, job.gpus()));
+        if job.leaves() {
+            changes.push((job.submit_s.saturating_add(job.duration_s), false, job.gpus()));
+        }
+    }
+    changes.sort_unstable();
+    let (mut demand, mut peak) = (0u64, None);
+    for (at, arrives, gpus) in changes {
+        demand = if arrives { demand.saturating_add(gpus) } else { demand.saturating_sub(gpus) };
+        if peak.is_none_or(|(most, _)| demand > most) {
+            peak = Some((demand, at));
+        }
+    }
+    peak.map(|(_, at)| at)
 }
 
 impl Observer for Recorder {
@@ -90,9 +117,13 @@ impl Observer for Recorder {
             self.most_busy = interval.busy_gpus;
             overview.busiest = Some(Occupancy::of(cluster, interval.from));
         }
-        if self.last_submit.is_some_and(|last| interval.from >= last) {
-            self.last_submit = None;
-            overview.last_submission = Some(Occupancy::of(cluster, interval.from));
+        let most = overview.most_fragmented.as_ref().map_or(0, |&(n_sif, _)| n_sif);
+        if interval.n_sif > most + cluster.nodes().len() as u64 / 1000 {
+            overview.most_fragmented = Some((interval.n_sif, Occupancy::of(cluster, interval.from)));
+        }
+        if self.peak.is_some_and(|peak| peak < interval.to) {
+            self.peak = None;
+            overview.peak_demand = Some(Occupancy::of(cluster, interval.from));
         }
     }
 
@@ -111,6 +142,9 @@ impl Observer for Recorder {
         let busy: u64 = end.busy.iter().map(|&busy| u64::from(busy)).sum();
         if busy > self.most_busy {
             overview.busiest = Some(end.clone());
+        }
+        if self.peak.take().is_some() {
+            overview.peak_demand = Some(end.clone());
         }
         overview.end = (busy > 0).then_some(end);
     }

@@ -8,6 +8,7 @@ use expect_test::{ExpectFile, expect_file};
 
 mod agree;
 mod backends;
+mod page;
 #[cfg(unix)]
 mod pipes_and_disks;
 mod plan;
@@ -78,7 +79,9 @@ fn the_summary_of_a_queue_is_golden_but_for_the_time() {
 
 #[test]
 fn every_command_has_a_help_with_examples() {
-    for command in ["", "score", "place", "audit", "phi-star", "devices", "stress", "verify", "bench", "import slurm"] {
+    for command in
+        ["", "score", "place", "audit", "phi-star", "devices", "stress", "verify", "bench", "import slurm", "plan"]
+    {
         let output = run(&format!("{command} --help"));
         assert_eq!(output.status.code(), Some(0));
         let help = text(&output.stdout);
@@ -110,7 +113,7 @@ fn usage_errors_exit_2() {
         "place",
         "audit",
         "audit --cluster cluster.json --frobnicate",
-        "place --cluster cluster.json --queue queue.jsonl --policy fgd",
+        "place --cluster cluster.json --queue queue.jsonl --policy nobody",
         "place --cluster cluster.json --queue queue.jsonl --backend tpu",
         "place --cluster cluster.json --queue queue.jsonl --migration-budget -1",
         "place --cluster cluster.json --queue queue.jsonl --window 0",

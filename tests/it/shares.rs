@@ -41,6 +41,8 @@ fn a_shared_device_counts_as_one_busy_instance() {
     assert_eq!(held.composition().to_string(), "{1}");
     assert_eq!(cluster.gpu_milli_left(node)[..4], [1000, 0, 100, 1000]);
     assert_eq!((cluster.owner(node, 2), cluster.instances_on(node).count()), (None, 0));
+    // Whoever ends what runs on the node ends the shares too.
+    assert_eq!((cluster.jobs_on(node), cluster.jobs_on(NodeId(1))), (vec![JobId(0), JobId(1)], Vec::new()));
     // Not enough left for 200; a whole GPU never goes to a shared device, nor a share to one that is held whole.
     assert_eq!(cluster.apply(&[take(2, 0, 0b100)]), Err(EditError::GpuBusy(node)));
     assert_eq!(cluster.apply(&[take(3, 0, 0b100)]), Err(EditError::GpuBusy(node)));

@@ -86,13 +86,30 @@ fn sums_are_equal(scenario: &Scenario, outcome: &Outcome, recorder: &Recorder) {
     let most = recorder.intervals.iter().map(|interval| interval.busy_gpus).max().unwrap_or(0);
     assert!(overview.end.is_none());
     if outcome.scheduler == Scheduler::SifOpt {
-        assert!(overview.busiest.is_none() && overview.last_submission.is_none());
+        assert!(overview.busiest.is_none() && overview.peak_demand.is_none() && overview.most_fragmented.is_none());
     } else if let Some(busiest) = &overview.busiest {
         let at = |time| recorder.intervals.iter().find(|interval| interval.from == time).unwrap().busy_gpus;
         let busy = |busy: &[u8]| busy.iter().map(|&busy| u64::from(busy)).sum::<u64>();
         assert_eq!((busy(&busiest.busy), at(busiest.at)), (most, most));
-        let last = overview.last_submission.as_ref().unwrap();
-        assert_eq!(busy(&last.busy), at(last.at));
+        let most = overview.most_fragmented.as_ref();
+        assert_eq!(most.map_or(0, |&(n_sif, _)| n_sif), totals.n_sif_max);
+        if let Some((n_sif, occupancy)) = most {
+            let first = recorder.intervals.iter().find(|interval| interval.n_sif == *n_sif).unwrap();
+            assert_eq!((occupancy.at, busy(&occupancy.busy)), (first.from, first.busy_gpus));
+            let partial = occupancy.busy.iter().filter(|&&busy| busy % 8 > 0).count() as u64;
+            assert!(partial >= *n_sif);
+        }
+        let peak = overview.peak_demand.as_ref().unwrap();
+        assert_eq!(busy(&peak.busy), at(peak.at));
+        // The jobs that would run at that second if all ran at once are as many as ever.
+        let demand = |second: u64| {
+            let runs = |job: &&TraceJob| (job.submit_s..job.submit_s + job.duration_s).contains(&second);
+            let accepted = scenario.jobs().iter().enumerate().filter(|&(position, _)| !scenario.is_rejected(position));
+            accepted.map(|(_, job)| job).filter(runs).map(TraceJob::gpus).sum::<u64>()
+        };
+        let end = recorder.intervals.iter().find(|interval| interval.from == peak.at).unwrap().to;
+        let most = (0..1200).map(demand).max().unwrap();
+        assert!((peak.at..end).any(|second| demand(second) == most));
     } else {
         assert_eq!(most, 0);
     }
@@ -127,6 +144,7 @@ fn what_stays_is_there_at_the_end() {
     // Nothing leaves after 20, so time ends there, and the end is the busiest.
     assert_eq!(overview.end, Some(occupancy(&[8, 3, 8], 20)));
     assert_eq!(overview.busiest, overview.end);
+    assert_eq!(overview.peak_demand, overview.end);
     let allocations = recorder.allocations.unwrap();
     let held: Vec<_> = (0..3).map(|position| allocations.held(position).to_vec()).collect();
     assert_eq!(held, [vec![0..=7], vec![8..=10], vec![0..=7, 16..=23]]);

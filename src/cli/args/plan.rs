@@ -8,29 +8,32 @@ use crate::plan::{Cost, Mode};
 
 /// `plan`.
 #[derive(Debug, ClapArgs)]
-#[command(group = ArgGroup::new("goal").required(true).args(["job", "queue", "free_nodes", "free_domain", "free_rack"]).multiple(true))]
+#[command(group = ArgGroup::new("goal").required(true).args(["job", "queue", "free_nodes", "free_domain", "free_rack", "target"]).multiple(true))]
 pub(in super::super) struct PlanArgs {
     #[command(flatten)]
     pub(in super::super) cluster: ClusterArg,
     /// The queue that holds the job (JSONL, - for standard input, may be gzip'd)
-    #[arg(long, value_name = "QUEUE", conflicts_with_all = ["free_nodes", "free_domain", "free_rack"])]
+    #[arg(long, value_name = "QUEUE", conflicts_with_all = ["free_nodes", "free_domain", "free_rack", "target"])]
     pub(in super::super) queue: Option<String>,
     /// Make room for this job of the queue, alone; may be left out if the queue has but one
     #[arg(long, value_name = "JOB", requires = "queue")]
     pub(in super::super) job: Option<String>,
     /// Free this many nodes of all GPU instances
-    #[arg(long, value_name = "K", conflicts_with_all = ["free_domain", "free_rack"], value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "K", conflicts_with_all = ["free_domain", "free_rack", "target"], value_parser = clap::value_parser!(u32).range(1..))]
     pub(in super::super) free_nodes: Option<u32>,
     /// Free one NVLink domain
-    #[arg(long, conflicts_with = "free_rack")]
+    #[arg(long, conflicts_with_all = ["free_rack", "target"])]
     pub(in super::super) free_domain: bool,
     /// Free one rack
-    #[arg(long)]
+    #[arg(long, conflicts_with = "target")]
     pub(in super::super) free_rack: bool,
+    /// As few partial nodes as can be, with --max-moves as so many moves can do
+    #[arg(long, value_name = "sif=0", value_parser = ["sif=0"])]
+    pub(in super::super) target: Option<String>,
     /// All movers stop, then everything is placed; or one move after another, each to a place that is free by then
     #[arg(long, default_value = Mode::StopFirst.name(), value_parser = mode())]
     pub(in super::super) mode: Mode,
-    /// What the plan is to have the least of: moves, then GPUs; GPUs, then moves; or seconds, then moves
+    /// What the plan is to have the least of: moves, then GPUs; or GPUs, disturbed jobs or seconds, then moves
     #[arg(long, default_value = Cost::Moves.name(), value_parser = cost())]
     pub(in super::super) cost: Cost,
     /// A running job, or several by * and ?, that must stay where it is; may be given again

@@ -78,6 +78,12 @@ pub(in super::super) struct SimulateArgs {
     /// Write the jobs, and which GPUs each held, as a JobSet that evalys reads (CSV)
     #[arg(long, value_name = "FILE")]
     pub(in super::super) jobset: Option<PathBuf>,
+    /// Write the comparison as one page that needs no other file and no network (HTML)
+    #[arg(long, value_name = "FILE")]
+    pub(in super::super) html: Option<PathBuf>,
+    /// Write each picture of that page into this folder, which is made if it is not there (SVG)
+    #[arg(long, value_name = "DIR")]
+    pub(in super::super) svg: Option<PathBuf>,
 }
 
 pub(super) fn discipline() -> impl TypedValueParser<Value = Discipline> {

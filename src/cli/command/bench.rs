@@ -3,6 +3,7 @@
 mod formats;
 mod numpy;
 mod place;
+mod plan;
 mod score;
 mod solver;
 
@@ -104,6 +105,7 @@ pub(super) fn run(args: &BenchArgs, options: &Options, talk: &Talk) -> Result<()
     place::measure(&size, options.threads, &mut rows)?;
     place::measure_backends(&size, &backends, &mut rows)?;
     bar.inc(1);
+    plan::measure(&size, &mut rows)?;
     solver::measure(&size, &mut rows);
     bar.inc(1);
     formats::measure(&size, &mut rows)?;

@@ -11,17 +11,22 @@ use crate::plan::{Cost, Effort, Goal, PlanOptions, plan};
 use crate::report::{PlanReport, Totals};
 use crate::workload::{Queue, QueueEntry};
 
-/// Steps of the search: some minutes at most, so that it is the clock only that ends early what would end well.
-const STEPS: u64 = 20_000_000;
+/// Steps of the search. They last for some tens of seconds, so that it is seldom the clock that ends it.
+const STEPS: u64 = 6_000_000;
 
 pub(super) fn run(args: &PlanArgs, options: &Options, talk: &Talk) -> Result<(), Failure> {
     let mut cluster = input::cluster(&args.cluster.cluster, talk)?.cluster;
     let goal = match (&args.queue, args.free_nodes) {
         (Some(origin), _) => {
             let queue = input::queue(origin, &mut cluster, TraceArgs::default(), talk)?;
-            Goal::Job(job(args, origin, &queue, &cluster)?)
+            let job = job(args, origin, &queue, &cluster)?;
+            if cluster.request_of(job).is_share() {
+                talk.note("shares of a GPU are not planned for: room is made for whole ones");
+            }
+            Goal::Job(job)
         }
         (None, Some(count)) => Goal::FreeNodes(count),
+        (None, None) if args.target.is_some() => Goal::LeastPartial,
         (None, None) => Goal::FreeRegion(if args.free_domain { Within::Domain } else { Within::Rack }),
     };
     let deadline = Instant::now().checked_add(Duration::from_secs(args.time_limit));

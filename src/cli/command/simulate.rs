@@ -10,7 +10,7 @@ use super::super::{help, input};
 use super::{Failure, Options, Output, Talk};
 use crate::anchor::Trigger;
 use crate::cluster::{BuildError, Cluster, JobId};
-use crate::formats::{FormatError, TraceOptions};
+use crate::formats::{FormatError, Note, TraceOptions};
 use crate::report::{Run, Setting, explanation_json, explanation_table, simulation_json, simulation_table};
 use crate::simulate::{
     DAY_S, Interval, Observer, OracleError, Recorder, Scenario, Scheduler, Share, SimOptions, Stand, Summary, explain,
@@ -36,7 +36,7 @@ type Played = (Run, Recorder);
 
 pub(super) fn run(args: &SimulateArgs, options: &Options, talk: &Talk) -> Result<(), Failure> {
     let schedulers = schedulers(&args.policy, (args.compact, args.migration_budget), args.round)?;
-    let (mut scenario, eta) = scenario(args, talk)?;
+    let (mut scenario, eta, notes) = scenario(args, talk)?;
     if let Some(path) = &args.events {
         let events = input::node_events(path, scenario.cluster(), talk)?;
         scenario = scenario.with_events(events);
@@ -60,7 +60,7 @@ pub(super) fn run(args: &SimulateArgs, options: &Options, talk: &Talk) -> Result
         return tell_why(job, &scenario, &schedulers, args, options);
     }
     // All files are begun before the work, so that a bad path costs no time, and get their names after it.
-    let files = Files::begin(args)?;
+    let files = Files::begin(args, &schedulers)?;
     let mut output = Output::open(options.out.as_deref())?;
 
     let settings = SimOptions { discipline: args.discipline, move_cost_s: args.move_cost, seed: args.seed };
@@ -83,7 +83,7 @@ pub(super) fn run(args: &SimulateArgs, options: &Options, talk: &Talk) -> Result
         Format::Json => runs.iter().try_for_each(|run| simulation_json(&mut bytes, &setting, run))?,
     }
     output.write(&bytes)?;
-    let finished = files.write(&scenario, &runs, &recorders)?;
+    let finished = files.write(&setting, &scenario, &notes, &runs, &recorders)?;
     output.finish()?;
     finished.into_iter().try_for_each(Output::finish)
 }
@@ -130,24 +130,26 @@ pub(super) fn schedulers(
     words.iter().map(one).collect()
 }
 
-/// The cluster and the jobs; and the share that sized the cluster, if one did.
-fn scenario(args: &SimulateArgs, talk: &Talk) -> Result<(Scenario, Option<Share>), Failure> {
+/// The cluster and the jobs; the share that sized the cluster, if one did; and what there was to note about both.
+fn scenario(args: &SimulateArgs, talk: &Talk) -> Result<(Scenario, Option<Share>, Vec<Note>), Failure> {
     let bad = |error: BuildError| Failure::from(FormatError::new(&args.trace, error));
-    let snapshot = args.cluster.as_deref().map(|origin| input::cluster(origin, talk)).transpose()?;
+    let mut snapshot = args.cluster.as_deref().map(|origin| input::cluster(origin, talk)).transpose()?;
     let gpus = match (&snapshot, args.nodes) {
         (Some(snapshot), _) => snapshot.cluster.gpus(),
         (None, nodes) => nodes.map_or(NOMINAL_GPUS, |nodes| nodes * u64::from(NODE)),
     };
     let options =
         TraceOptions { gpus, load_percent: args.load, mix: args.mix, gpus_per_proc: args.processors.gpus_per_proc };
-    let jobs = input::trace(&args.trace, &options, talk)?;
+    let (jobs, of_trace) = input::trace(&args.trace, &options, talk)?;
+    let mut notes = snapshot.as_mut().map_or(Vec::new(), |snapshot| std::mem::take(&mut snapshot.notes));
+    notes.extend(of_trace);
     let jobs = in_window(jobs, window(args));
     if jobs.is_empty() {
         talk.note("no job is submitted in the window");
     }
     match (snapshot, args.nodes) {
-        (Some(snapshot), _) => Ok((Scenario::new(snapshot.cluster, jobs).map_err(bad)?, None)),
-        (None, Some(nodes)) => Ok((Scenario::homogeneous(nodes, NODE, jobs).map_err(bad)?, None)),
+        (Some(snapshot), _) => Ok((Scenario::new(snapshot.cluster, jobs).map_err(bad)?, None, notes)),
+        (None, Some(nodes)) => Ok((Scenario::homogeneous(nodes, NODE, jobs).map_err(bad)?, None, notes)),
         (None, None) => {
             let eta = args.eta.unwrap_or_default();
             let nodes = nodes_for(&jobs, eta, args.until, NODE);
@@ -155,7 +157,7 @@ fn scenario(args: &SimulateArgs, talk: &Talk) -> Result<(Scenario, Option<Share>
                 let text = format!("found jobs that need {nodes} nodes, expected at most {MOST_NODES}, or --nodes");
                 return Err(FormatError::new(&args.trace, text).into());
             }
-            Ok((Scenario::homogeneous(nodes, NODE, jobs).map_err(bad)?, Some(eta)))
+            Ok((Scenario::homogeneous(nodes, NODE, jobs).map_err(bad)?, Some(eta), notes))
         }
     }
 }

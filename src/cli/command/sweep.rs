@@ -75,7 +75,7 @@ fn sweep(args: &SweepArgs, talk: &Talk) -> Result<Sweep, Failure> {
     };
     let options =
         TraceOptions { gpus, load_percent: args.load, mix: args.mix, gpus_per_proc: args.processors.gpus_per_proc };
-    let jobs = input::trace(&args.trace, &options, talk)?;
+    let (jobs, _) = input::trace(&args.trace, &options, talk)?;
     let sizes = match (&cluster, &args.nodes[..], &args.eta[..]) {
         (Some(_), ..) => vec![Size::Given],
         (None, [], []) => vec![Size::Eta(crate::simulate::Share::default())],

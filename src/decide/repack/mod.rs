@@ -55,9 +55,9 @@ fn is_free(cluster: &Cluster, instance: InstanceId, node: NodeId) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::{ClusterBuilder, JobSpec, NodeSpec, Seat};
+    use crate::cluster::{ClusterBuilder, JobSpec, NodeSpec, Seat, WHOLE_GPU};
 
-    /// Nodes of 8 GPUs that hold jobs of these sizes; a size of 100 and more is pinned.
+    /// Nodes of 8 GPUs that hold jobs of these sizes; a size of 100 and more is pinned, 0 is half a GPU.
     fn state(nodes: &[&[u8]]) -> State {
         let mut builder = ClusterBuilder::new();
         for (number, sizes) in nodes.iter().enumerate() {
@@ -65,7 +65,8 @@ mod tests {
             let node = node.unwrap();
             for (at, &size) in sizes.iter().enumerate() {
                 let name = format!("j{number}-{at}");
-                let spec = JobSpec { name: &name, gpus: size % 100, pinned: size >= 100, ..JobSpec::default() };
+                let (gpus, gpu_milli) = if size == 0 { (1, 500) } else { (size % 100, WHOLE_GPU) };
+                let spec = JobSpec { name: &name, gpus, gpu_milli, pinned: size >= 100, ..JobSpec::default() };
                 builder.add_running(&spec, &[Seat { node, gpus: None }]).unwrap();
             }
         }
@@ -95,6 +96,8 @@ mod tests {
         let (nodes, moved) = after(&[&[4, 3], &[3, 2, 2], &[2]], Repack::FewestNodes);
         assert_eq!(nodes.iter().filter(|node| !node.is_empty()).count(), 2);
         assert!(nodes.contains(&vec![4, 2, 2]) && nodes.contains(&vec![3, 3, 2]) && moved <= 7, "{nodes:?} {moved}");
+        // A share never moves, and keeps its node out of it.
+        assert_eq!(after(&[&[0], &[4], &[2]], Repack::FewestNodes), (vec![vec![1], vec![4, 2], vec![]], 2));
         // As few as it is: nothing moves.
         assert_eq!(after(&[&[5, 1], &[5, 1], &[]], Repack::FewestNodes).1, 0);
         // What is pinned keeps its node out of it.

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::super::number::grouped;
 use super::super::table::{Align, Rows, facts};
-use super::columns::COLUMNS;
+use super::columns::{Column, columns};
 use super::{Run, Setting, document};
 use crate::decide::Policy;
 use crate::simulate::{Quantiles, SIZE_CLASSES, SizeClass};
@@ -18,7 +18,7 @@ pub fn simulation_table(setting: &Setting<'_>, runs: &[Run]) -> Result<String, s
     let documents: Vec<Value> = documents.collect::<Result<_, _>>()?;
     let mut text = facts(&setting_facts(setting, runs));
     text += "\n";
-    text += &measures(setting, runs, &documents);
+    text += &measures(&columns(setting, runs), runs, &documents);
     text += "\n";
     text += &classes(runs);
     text += "\nAFR, AGU, FRAG and CAP are means over the time in which jobs wait; times are in seconds.\n";
@@ -53,36 +53,12 @@ pub(super) fn setting_facts(setting: &Setting<'_>, runs: &[Run]) -> Vec<(&'stati
     lines
 }
 
-fn measures(setting: &Setting<'_>, runs: &[Run], documents: &[Value]) -> String {
-    let right = |name| (name, Align::Right);
-    let waiting = runs.iter().any(|run| run.summary.waiting > 0);
-    let running = runs.iter().any(|run| run.summary.running > 0);
-    let mut columns = vec![("POLICY", Align::Left)];
-    columns.extend(COLUMNS.iter().map(|column| right(column.name)));
-    if setting.node_events.is_some() {
-        columns.extend([right("KILLED"), right("GPU-H KILLED")]);
-    }
-    if waiting {
-        columns.push(right("NEVER RAN"));
-    }
-    if running {
-        columns.push(right("NEVER ENDS"));
-    }
-    let mut rows = Rows::new(&columns);
+fn measures(columns: &[Column], runs: &[Run], documents: &[Value]) -> String {
+    let names = columns.iter().map(|column| (column.name, Align::Right));
+    let mut rows = Rows::new(&std::iter::once(("POLICY", Align::Left)).chain(names).collect::<Vec<_>>());
     for (run, document) in runs.iter().zip(documents) {
-        let mut cells = vec![run.outcome.scheduler.to_string()];
-        cells.extend(COLUMNS.iter().map(|column| column.text(document)));
-        if setting.node_events.is_some() {
-            cells.push(grouped(run.outcome.lost.len() as u64));
-            cells.push(format!("{:.1}", run.outcome.gpu_seconds_lost_by_failures() as f64 / 3600.0));
-        }
-        if waiting {
-            cells.push(grouped(run.summary.waiting));
-        }
-        if running {
-            cells.push(grouped(run.summary.running));
-        }
-        rows.push(cells);
+        let cells = columns.iter().map(|column| column.text(document));
+        rows.push(std::iter::once(run.outcome.scheduler.to_string()).chain(cells));
     }
     rows.text()
 }

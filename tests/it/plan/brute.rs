@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use slotwise::cluster::{Cluster, ClusterBuilder, Composition, JobId, JobSpec, NodeId, NodeSpec, Seat, Within};
-use slotwise::plan::{Goal, Mode, plan};
+use slotwise::plan::{Cost, Goal, Mode, plan};
 
 use super::{options, verifier};
 
@@ -132,6 +132,74 @@ impl World {
         None
     }
 
+    /// The fewest partial nodes if all movers stop first, and the fewest moves to get there.
+    fn least_partial(&self) -> (usize, usize) {
+        let n = self.nodes.len();
+        let all = n.pow(self.running.len() as u32);
+        let mut best = (usize::MAX, usize::MAX);
+        for code in 0..all {
+            let mut rest = code;
+            let at: Vec<usize> = self.running.iter().map(|_| (rest % n, rest /= n).0).collect();
+            let stays = |(running, &node): (&(u8, u32, bool, usize), &usize)| running.3 == node;
+            if self.running.iter().zip(&at).any(|(running, &node)| running.2 && running.3 != node) {
+                continue;
+            }
+            let Some(rooms) = self.rooms(&at) else { continue };
+            let partial = rooms.iter().zip(&self.nodes).filter(|((free, _), node)| *free > 0 && *free < node.0.into());
+            let moves = self.running.iter().zip(&at).filter(|&pair| !stays(pair)).count();
+            best = best.min((partial.count(), moves));
+        }
+        best
+    }
+
+    /// The fewest GPUs, and of plans with so few the fewest moves, if all movers stop first.
+    fn least_gpus(&self) -> Option<(u64, usize)> {
+        let n = self.nodes.len();
+        let mut best: Option<(u64, usize)> = None;
+        for code in 0..n.pow(self.running.len() as u32) {
+            let mut rest = code;
+            let at: Vec<usize> = self.running.iter().map(|_| (rest % n, rest /= n).0).collect();
+            let moved = || self.running.iter().zip(&at).filter(|(running, node)| running.3 != **node);
+            let fits = || self.rooms(&at).is_some_and(|rooms| self.job_fits(&rooms));
+            let found = (moved().map(|(running, _)| u64::from(running.0)).sum(), moved().count());
+            let better = best.is_none_or(|best| found < best);
+            if better && moved().all(|(running, _)| !running.2) && fits() {
+                best = Some(found);
+            }
+        }
+        best
+    }
+
+    fn check_other_costs(&self) {
+        let (cluster, job) = self.cluster();
+        let mut options = options(&cluster, Mode::StopFirst);
+        options.cost = Cost::Gpus;
+        let by_gpus = plan(&cluster, Goal::Job(job), &options);
+        let truth = self.least_gpus();
+        assert!(by_gpus.optimal && by_gpus.feasible == Some(truth.is_some()), "{self:?}");
+        if let Some((gpus, moves)) = truth {
+            verifier::check(&cluster, Goal::Job(job), Mode::StopFirst, &options.movable, &by_gpus);
+            assert_eq!((by_gpus.cost, by_gpus.moved_gpus(), by_gpus.steps.len()), (gpus, gpus, moves), "{self:?}");
+        }
+        // Every running job here has one instance, so that jobs are moves.
+        options.cost = Cost::Jobs;
+        let by_jobs = plan(&cluster, Goal::Job(job), &options);
+        assert!(by_jobs.optimal, "{self:?}");
+        let jobs = by_jobs.feasible.unwrap().then_some(by_jobs.cost as usize);
+        assert_eq!(jobs, self.stop_first(), "{self:?}");
+    }
+
+    fn check_least_partial(&self) {
+        let (cluster, _) = self.cluster();
+        let options = options(&cluster, Mode::StopFirst);
+        let plan = plan(&cluster, Goal::LeastPartial, &options);
+        verifier::check(&cluster, Goal::LeastPartial, Mode::StopFirst, &options.movable, &plan);
+        assert!(plan.optimal && plan.feasible == Some(true), "{self:?}");
+        let after = plan.after.expect("there is a plan");
+        let partial = after.nodes().iter().filter(|node| node.free_gpus() > 0 && node.free_gpus() < node.capacity());
+        assert_eq!((partial.count(), plan.steps.len()), self.least_partial(), "{self:?}");
+    }
+
     fn check(&self) {
         let (cluster, job) = self.cluster();
         for mode in Mode::ALL {
@@ -232,6 +300,16 @@ fn random_clusters_with_cpu_racks_and_pins() {
     let mut random = ChaCha8Rng::seed_from_u64(5);
     for _ in 0..if nightly() { 20_000 } else { 1_500 } {
         random_world(&mut random).check();
+    }
+}
+
+#[test]
+fn fewest_partial_nodes_and_other_costs() {
+    let mut random = ChaCha8Rng::seed_from_u64(7);
+    for _ in 0..if nightly() { 5_000 } else { 500 } {
+        let world = random_world(&mut random);
+        world.check_least_partial();
+        world.check_other_costs();
     }
 }
 

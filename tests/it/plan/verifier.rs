@@ -109,6 +109,7 @@ pub(crate) fn check(cluster: &Cluster, goal: Goal, mode: Mode, movable: &[bool],
                 assert!(plan.place.iter().all(|&(node, _)| region(cluster, node, within) == first));
             }
         }
+        Goal::LeastPartial => assert!(plan.place.is_empty()),
         Goal::FreeNodes(_) | Goal::FreeRegion(_) => {
             let mut nodes: Vec<NodeId> = plan.place.iter().map(|&(node, _)| node).collect();
             nodes.sort_unstable();
@@ -122,7 +123,7 @@ pub(crate) fn check(cluster: &Cluster, goal: Goal, mode: Mode, movable: &[bool],
             let count = match goal {
                 Goal::FreeNodes(count) => count as usize,
                 Goal::FreeRegion(within) => whole(within),
-                Goal::Job(_) => 0,
+                Goal::Job(_) | Goal::LeastPartial => 0,
             };
             assert_eq!(nodes.len(), count);
             for node in nodes {

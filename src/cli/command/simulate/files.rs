@@ -1,11 +1,18 @@
 //! The files that `simulate` writes beside its results.
 
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+
 use super::{Failure, Output};
 use crate::cli::args::SimulateArgs;
+use crate::formats::Note;
 use crate::report::{
-    MINUTES_HEADER, Run, SERIES_HEADER, append_minute_row, append_series_row, jobset_header, jobset_rows,
+    MINUTES_HEADER, Page, PageError, PageSource, Run, SERIES_HEADER, Setting, append_minute_row, append_series_row,
+    jobset_header, jobset_rows, picture_names,
 };
-use crate::simulate::{Keep, Recorder, Scenario, minutes, n_minutes};
+use crate::simulate::{Keep, Overview, Recorder, Scenario, Scheduler, minutes, n_minutes};
 
 /// Written at a time.
 const CHUNK: usize = 64 << 10;
@@ -18,6 +25,9 @@ pub(super) struct Files {
     series: Option<Output>,
     minutes: Option<Output>,
     jobset: Option<Output>,
+    html: Option<Output>,
+    /// By name. Those of what there is no picture of are dropped, and never appear.
+    pictures: BTreeMap<String, Output>,
 }
 
 impl Files {
@@ -25,17 +35,23 @@ impl Files {
     ///
     /// # Errors
     /// If one cannot be made.
-    pub(super) fn begin(args: &SimulateArgs) -> Result<Self, Failure> {
-        let begin =
-            |path: &Option<std::path::PathBuf>| path.as_deref().map(|path| Output::open(Some(path))).transpose();
-        Ok(Self { series: begin(&args.series)?, minutes: begin(&args.minutes)?, jobset: begin(&args.jobset)? })
+    pub(super) fn begin(args: &SimulateArgs, schedulers: &[Scheduler]) -> Result<Self, Failure> {
+        let begin = |path: &Option<PathBuf>| path.as_deref().map(|path| Output::open(Some(path))).transpose();
+        let pictures = args.svg.as_deref().map(|folder| begin_pictures(folder, schedulers)).transpose()?;
+        Ok(Self {
+            series: begin(&args.series)?,
+            minutes: begin(&args.minutes)?,
+            jobset: begin(&args.jobset)?,
+            html: begin(&args.html)?,
+            pictures: pictures.unwrap_or_default(),
+        })
     }
 
     /// What they need of each run.
     pub(super) fn keep(&self) -> Keep {
         Keep {
             intervals: self.series.is_some() || self.minutes.is_some(),
-            overview: false,
+            overview: self.html.is_some() || !self.pictures.is_empty(),
             allocations: self.jobset.is_some(),
         }
     }
@@ -45,21 +61,23 @@ impl Files {
     /// # Errors
     /// If one cannot be written, or a run is too long for it.
     pub(super) fn write(
-        self,
+        mut self,
+        setting: &Setting<'_>,
         scenario: &Scenario,
+        notes: &[Note],
         runs: &[Run],
         recorders: &[Recorder],
     ) -> Result<Vec<Output>, Failure> {
         let mut written = Vec::new();
-        if let Some(mut series) = self.series {
+        if let Some(mut series) = self.series.take() {
             write_series(&mut series, runs, recorders)?;
             written.push(series);
         }
-        if let Some(mut minutes) = self.minutes {
+        if let Some(mut minutes) = self.minutes.take() {
             write_minutes(&mut minutes, scenario, runs, recorders)?;
             written.push(minutes);
         }
-        if let Some(mut jobset) = self.jobset {
+        if let Some(mut jobset) = self.jobset.take() {
             jobset.pass(|out| {
                 jobset_header(out)?;
                 let mut runs = runs.iter().zip(recorders);
@@ -67,8 +85,55 @@ impl Files {
             })?;
             written.push(jobset);
         }
+        if self.keep().overview {
+            let overviews: Vec<&Overview> =
+                recorders.iter().filter_map(|recorder| recorder.overview.as_ref()).collect();
+            let notes: Vec<String> = notes.iter().map(Note::to_string).collect();
+            let command = command_line()?;
+            let source =
+                PageSource { setting, scenario, runs, overviews: &overviews, command: &command, notes: &notes };
+            self.write_page(source, &mut written)?;
+        }
         Ok(written)
     }
+
+    fn write_page(self, source: PageSource<'_>, written: &mut Vec<Output>) -> Result<(), Failure> {
+        let failed = |error: PageError| Failure::Failed(error.into());
+        let page = Page::new(source).map_err(failed)?;
+        if let Some(mut html) = self.html {
+            html.write(page.html().map_err(failed)?.as_bytes())?;
+            written.push(html);
+        }
+        let mut outputs = self.pictures;
+        if outputs.is_empty() {
+            return Ok(());
+        }
+        for (name, svg) in page.pictures().map_err(failed)? {
+            if let Some(mut output) = outputs.remove(&name) {
+                output.write(svg.as_bytes())?;
+                written.push(output);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn begin_pictures(folder: &Path, schedulers: &[Scheduler]) -> Result<BTreeMap<String, Output>, Failure> {
+    let made = std::fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()));
+    made.map_err(Failure::Failed)?;
+    let begin = |name: String| {
+        let output = Output::open(Some(&folder.join(format!("{name}.svg"))))?;
+        Ok((name, output))
+    };
+    picture_names(schedulers).into_iter().map(begin).collect()
+}
+
+/// The command that was given, as a shell reads it.
+fn command_line() -> Result<String, Failure> {
+    let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+    let words: Vec<String> = std::iter::once("slotwise".to_owned()).chain(words).collect();
+    // No argument of a program holds what a shell cannot quote.
+    shlex::try_join(words.iter().map(String::as_str)).map_err(Failure::failed)
 }
 
 /// Rows that are written a chunk at a time.

@@ -1,0 +1,161 @@
+//! What a plan is asked, and how the answer looks.
+
+use super::integer::Effort;
+use super::layout::Guest;
+use super::steps::{Mode, Step};
+use super::verdict::{NoPlan, Relaxation};
+use crate::cluster::{Cluster, GpuMask, JobId, NodeId, Within};
+
+/// What room is to be made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Goal {
+    /// All instances of a job that does not run yet.
+    Job(JobId),
+    /// So many schedulable nodes on which no GPU is held.
+    FreeNodes(u32),
+    /// All nodes of one domain or rack schedulable and free.
+    FreeRegion(Within),
+    /// As few partial nodes as what may be moved allows; with `max_moves`, as so many moves do.
+    LeastPartial,
+}
+
+/// What a plan is to have the least of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Cost {
+    /// Moves of an instance; then moved GPUs.
+    #[default]
+    Moves,
+    /// Moved GPUs; then moves.
+    Gpus,
+    /// Jobs of which an instance moves; then moves, as far as that is easy.
+    Jobs,
+    /// Seconds that the moves cost, by what is known of each job; then moves.
+    Seconds,
+}
+
+impl Cost {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Moves, Self::Gpus, Self::Jobs, Self::Seconds];
+
+    /// The word on the command line and in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Cost::Moves => "moves",
+            Cost::Gpus => "gpus",
+            Cost::Jobs => "jobs",
+            Cost::Seconds => "seconds",
+        }
+    }
+}
+
+/// How to plan.
+#[derive(Clone, Debug)]
+pub struct PlanOptions {
+    /// How moves are carried out.
+    pub mode: Mode,
+    /// Whether each job may be moved, by its number.
+    pub movable: Vec<bool>,
+    /// What is to be the least.
+    pub cost: Cost,
+    /// No plan of more moves.
+    pub max_moves: Option<u64>,
+    /// No plan that moves instances of more jobs.
+    pub max_jobs_disturbed: Option<u64>,
+    /// How much may be tried.
+    pub effort: Effort,
+}
+
+impl PlanOptions {
+    /// Everything that is migratable may be moved, and the fewest moves are wanted.
+    pub fn new(cluster: &Cluster, mode: Mode, effort: Effort) -> Self {
+        let movable = cluster.job_ids().map(|job| cluster.job(job).migratable()).collect();
+        Self { mode, movable, cost: Cost::Moves, max_moves: None, max_jobs_disturbed: None, effort }
+    }
+}
+
+/// The answer.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Whether there is a plan; `None` if that was not settled.
+    pub feasible: Option<bool>,
+    /// Whether it is proved that no plan costs less, or that there is none.
+    pub optimal: bool,
+    /// Whether it is proved that of the plans of that cost none moves fewer GPUs (for `Cost::Moves`), or has fewer moves.
+    pub second_optimal: bool,
+    /// Whether it is proved that no such plan disturbs fewer jobs.
+    pub jobs_optimal: bool,
+    /// What the plan costs, by the measure that was asked for.
+    pub cost: u64,
+    /// No plan costs less; `None` if there is none at all.
+    pub lower_bound: Option<u64>,
+    /// The moves, in the order to carry them out.
+    pub steps: Vec<Step>,
+    /// Where the instances of the job come, or which nodes are free.
+    pub place: Vec<(NodeId, GpuMask)>,
+    /// The cluster afterwards, if there is a plan.
+    pub after: Option<Cluster>,
+    /// Why there is no plan.
+    pub why: Option<NoPlan>,
+    /// What little more would allow one.
+    pub relax: Vec<Relaxation>,
+    /// Whether the clock ended the search.
+    pub by_clock: bool,
+}
+
+impl Plan {
+    /// The GPUs that are moved.
+    pub fn moved_gpus(&self) -> u64 {
+        self.steps.iter().map(|step| u64::from(step.gpus.count_ones())).sum()
+    }
+
+    /// The seconds that the moves cost, if they are known of each job that moves.
+    pub fn seconds(&self, cluster: &Cluster) -> Option<u64> {
+        self.steps.iter().map(|step| move_seconds(cluster, step.job)).sum()
+    }
+
+    /// The jobs of which an instance is moved.
+    pub fn jobs_disturbed(&self) -> u64 {
+        let mut jobs: Vec<JobId> = self.steps.iter().map(|step| step.job).collect();
+        jobs.sort_unstable();
+        jobs.dedup();
+        jobs.len() as u64
+    }
+}
+
+/// Takes back a plan that exceeds what the user allows.
+pub(super) fn keep_limits(answer: &mut Plan, options: &PlanOptions) {
+    let (moves, jobs) = (answer.steps.len() as u64, answer.jobs_disturbed());
+    let too_many = options.max_moves.is_some_and(|most| moves > most);
+    let too_many_jobs = options.max_jobs_disturbed.is_some_and(|most| jobs > most);
+    if !too_many && !too_many_jobs {
+        return;
+    }
+    // Whether every plan exceeds it, as far as is proved. Where something must move, a job is disturbed.
+    let fewest = if options.cost == Cost::Moves { answer.lower_bound.unwrap_or(0) } else { 0 };
+    let none = options.max_moves.is_some_and(|most| fewest > most);
+    let none_by_jobs =
+        options.max_jobs_disturbed.is_some_and(|most| most == 0 && fewest > 0 || answer.jobs_optimal && jobs > most);
+    answer.why = match (none, none_by_jobs) {
+        (true, _) => Some(NoPlan::MaxMoves),
+        (false, true) => Some(NoPlan::MaxJobsDisturbed),
+        (false, false) => None,
+    };
+    answer.feasible = answer.why.map(|_| false);
+    answer.optimal = answer.why.is_some();
+    (answer.second_optimal, answer.jobs_optimal) = (false, false);
+    (answer.steps, answer.place, answer.after) = (Vec::new(), Vec::new(), None);
+}
+
+/// What moving an instance of a job costs, in seconds, as far as is known: a job that ends before has nothing to lose.
+pub(super) fn move_seconds(cluster: &Cluster, job: JobId) -> Option<u64> {
+    let times = cluster.job_times(job);
+    times.move_cost_s.into_iter().chain(times.remaining_s).min()
+}
+
+/// The guest of a goal.
+pub(super) fn guest<'a>(cluster: &'a Cluster, goal: Goal) -> Guest<'a> {
+    match goal {
+        Goal::Job(job) => Guest::Job(cluster.request_of(job)),
+        Goal::FreeNodes(_) | Goal::FreeRegion(_) | Goal::LeastPartial => Guest::WholeNode,
+    }
+}
