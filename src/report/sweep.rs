@@ -204,8 +204,8 @@ impl Line {
             }
         }
         self.n_sif_max = self.n_sif_max.max(row.n_sif_max);
-        self.migrations += row.migrations;
-        self.gpu_seconds_lost += row.gpu_seconds_lost;
+        self.migrations = self.migrations.saturating_add(row.migrations);
+        self.gpu_seconds_lost = self.gpu_seconds_lost.saturating_add(row.gpu_seconds_lost);
     }
 }
 
@@ -213,7 +213,8 @@ impl Line {
 fn first_of_day(rows: &[&SweepRow]) -> Vec<[Option<bool>; MEASURES]> {
     let oracle = Scheduler::SifOpt.to_string();
     let rivals: Vec<&SweepRow> = rows.iter().copied().filter(|row| row.policy != oracle).collect();
-    let waits = rivals.iter().all(|row| row.peak_s > 0);
+    // A row that says that there was no cluster was not written by a sweep.
+    let waits = rivals.iter().all(|row| row.peak_s > 0 && row.nodes > 0 && row.gpus > 0);
     let ends = rivals.iter().all(|row| row.finished > 0 && row.finished == rivals[0].finished);
     // Less is better: of AFR, of AJCT, and of what AGU leaves idle.
     let keys = |row: &SweepRow| {
@@ -324,6 +325,8 @@ mod tests {
             // A job never ends under one of them: no rank by AJCT.
             row(6, "compass", 2, [10, 1, 100], 2, 10),
             row(7, "best-fit", 2, [10, 2, 90], 3, 90),
+            // No cluster at all: no rank by AFR and AGU.
+            SweepRow { nodes: 0, gpus: 0, move_cost_s: 9, ..row(8, "random", 3, [10, 2, 90], 3, 90) },
         ] {
             rows.add(row).unwrap();
         }
@@ -338,6 +341,7 @@ mod tests {
         assert_eq!(after("compass"), "3 2/2 1/2 2/2");
         assert_eq!(after("best-fit"), "3 0/2 1/2 1/2");
         assert_eq!(after("sif-opt"), "2 - - -");
-        assert!(text.contains("9, 1 of them missing"), "{text}");
+        assert_eq!(after("random"), "1 - 1/1 -");
+        assert!(text.lines().any(|line| line == "cells     9"), "{text}");
     }
 }
