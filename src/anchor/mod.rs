@@ -10,6 +10,7 @@ mod paper;
 mod pool_state;
 mod rules;
 mod shape;
+mod shared_devices;
 mod state;
 mod transaction;
 

@@ -48,7 +48,9 @@ running job. gpus_per_instance 0 asks for CPU and memory alone:
    \"memory_mib\":0,\"models\":[\"H100\"],\"within\":\"domain\"}
   {\"remove\":\"a\"}
 (each on a line of its own; models and within, \"domain\" or \"rack\", may be
-left out, and so may cpu_milli and memory_mib, which are per instance)
+left out, and so may cpu_milli and memory_mib, which are per instance). With
+gpus_per_instance 1, \"gpu_milli\":250 asks a quarter of a device: several such
+shares may lie on one, which counts as one busy GPU. Shares are never moved.
 "
     };
 }
@@ -58,7 +60,7 @@ macro_rules! traces {
     () => {
         "\
   philly:FILE        cluster_job_log, or CSV of timestamp, duration, num_gpus
-  openb:FILE         pods; those that ask for a share of a GPU are left out
+  openb:FILE         pods, each a job of one instance
   alibaba-2026:FILE  jobs of the spot trace, requests per worker
   helios:FILE        cluster_log.csv
   acme:FILE          trace_seren.csv or trace_kalos.csv

@@ -1,8 +1,9 @@
 //! Edits: the only way to change who holds what. A batch applies whole or not at all, and is undone as data.
 
 use super::ids::{InstanceId, NodeId};
-use super::ledger::{Cluster, Instance, NOBODY};
+use super::ledger::{Cluster, Instance, NOBODY, SHARED};
 use super::node::GpuMask;
+use super::shares;
 
 /// One step of a batch. A move is a `Free` and, later in the batch, a `Take` of the same instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +66,7 @@ pub enum EditError {
     /// A device is broken or past the node's last.
     #[error("node {0:?} has no such working device")]
     NoSuchGpu(NodeId),
-    /// A device is held by somebody.
+    /// A device is held by somebody, or has too little left for a share.
     #[error("a device of node {0:?} is busy")]
     GpuBusy(NodeId),
     /// Not enough free milli-cores.
@@ -125,7 +126,7 @@ impl Cluster {
             Err(EditError::WrongCount(instance))
         } else if gpus & !node.usable != 0 {
             Err(EditError::NoSuchGpu(node_id))
-        } else if gpus & node.busy != 0 {
+        } else if gpus & node.busy != 0 && !(request.is_share() && self.has_left(node_id, gpus, request.gpu_milli)) {
             Err(EditError::GpuBusy(node_id))
         } else if request.cpu_milli > 0 && node.cpu_free() < request.cpu_milli {
             Err(EditError::NoCpu(node_id))
@@ -144,30 +145,38 @@ impl Cluster {
         let request = &self.requests[job.request().index()];
         let node = &mut self.nodes[node_id.index()];
         let (cpu, memory) = (u64::from(request.cpu_milli), u64::from(request.memory_mib));
-        let anchors = if request.gpus >= 2 { gpus } else { 0 };
-        let owner = match edit {
+        match edit {
             Edit::Take { .. } => {
-                debug_assert!(holder.node == NOBODY && node.busy & gpus == 0);
+                debug_assert!(holder.node == NOBODY && (node.busy & !node.shared) & gpus == 0);
                 *holder = Instance { node: node_id.0, gpus, ..*holder };
                 job.running += 1;
-                node.busy |= gpus;
-                node.anchors |= anchors;
                 node.cpu_used += cpu;
                 node.memory_used += memory;
-                node.composition = node.composition.with(request.gpus).unwrap_or(node.composition);
-                instance.0
             }
             Edit::Free { .. } => {
                 debug_assert!(holder.node == node_id.0 && holder.gpus == gpus);
                 *holder = Instance { node: NOBODY, gpus: 0, ..*holder };
                 job.running -= 1;
-                node.busy &= !gpus;
-                node.anchors &= !anchors;
                 node.cpu_used -= cpu;
                 node.memory_used -= memory;
-                node.composition = node.composition.without(request.gpus).unwrap_or(node.composition);
-                NOBODY
             }
+        }
+        let takes = matches!(edit, Edit::Take { .. });
+        if request.is_share() && !shares::step(&mut self.shares, node, node_id, gpus, request.gpu_milli, takes) {
+            // Others share the device before and after.
+            return;
+        }
+        let anchors = if request.gpus >= 2 { gpus } else { 0 };
+        let owner = if takes {
+            node.busy |= gpus;
+            node.anchors |= anchors;
+            node.composition = node.composition.with(request.gpus).unwrap_or(node.composition);
+            if request.is_share() { SHARED } else { instance.0 }
+        } else {
+            node.busy &= !gpus;
+            node.anchors &= !anchors;
+            node.composition = node.composition.without(request.gpus).unwrap_or(node.composition);
+            NOBODY
         };
         let at = node.owners_at as usize;
         let mut left = gpus;

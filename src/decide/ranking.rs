@@ -173,7 +173,11 @@ impl Window {
 /// The requests that are worth ranking for, each once: first those for nodes, which a backend can work out, then those
 /// for regions.
 fn to_rank(requests: &[RequestId], needs: &Needs) -> Vec<RequestId> {
-    let worth_it = |request: &RequestId| needs.of(*request).limited || needs.of(*request).within.is_some();
+    let worth_it = |request: &RequestId| {
+        let need = needs.of(*request);
+        // A share may go beside others, which no ranking of nodes knows.
+        (need.limited && !need.is_share()) || need.within.is_some()
+    };
     let mut requests: Vec<RequestId> = requests.iter().copied().filter(worth_it).collect();
     requests.sort_unstable_by_key(|&request| (needs.of(request).within.is_some(), request));
     requests.dedup();

@@ -128,7 +128,7 @@ impl<'a, S: Site> Engine<'a, S> {
             to: at,
             running: self.running.len(),
             waiting: self.waiting.len() as u64,
-            busy_gpus: self.running.busy_gpus(),
+            busy_gpus: view.busy_gpus,
             n_sif: view.n_sif,
             empty_nodes: view.empty_nodes,
             wcc: view.wcc,

@@ -44,7 +44,6 @@ pub(super) struct Running<'a> {
     departures: BTreeSet<(u64, JobId)>,
     times: Vec<Times>,
     n: u64,
-    busy_gpus: u64,
     pauses: Pauses,
 }
 
@@ -59,7 +58,6 @@ impl<'a> Running<'a> {
             departures: BTreeSet::new(),
             times: vec![waiting; cluster.jobs().len()],
             n: 0,
-            busy_gpus: 0,
             pauses: Pauses::default(),
         };
         for job in cluster.job_ids().filter(|&job| cluster.job(job).runs()) {
@@ -76,7 +74,6 @@ impl<'a> Running<'a> {
             self.departures.insert((finish, job));
         }
         self.n += 1;
-        self.busy_gpus += self.scenario.gpus(job);
     }
 
     /// The instant of the next departure.
@@ -92,7 +89,6 @@ impl<'a> Running<'a> {
         {
             self.departures.pop_first();
             self.n -= 1;
-            self.busy_gpus -= self.scenario.gpus(job);
             jobs.push(job);
         }
     }
@@ -136,11 +132,6 @@ impl<'a> Running<'a> {
     /// The number of running jobs.
     pub(super) fn len(&self) -> u64 {
         self.n
-    }
-
-    /// GPUs that running jobs hold.
-    pub(super) fn busy_gpus(&self) -> u64 {
-        self.busy_gpus
     }
 
     /// The times of all jobs of the cluster, and what migrations cost.

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::cluster::{BuildError, Cluster, ClusterBuilder, JobId, NodeSpec, PoolId, Request, RequestId, UNLIMITED};
+use crate::cluster::{
+    BuildError, Cluster, ClusterBuilder, JobId, NodeSpec, PoolId, Request, RequestId, UNLIMITED, WHOLE_GPU,
+};
 use crate::workload::TraceJob;
 
 /// A cluster and a trace, whose jobs are registered in it. Whatever runs on the cluster at first is not part of the
@@ -20,7 +22,6 @@ pub struct Scenario {
 impl Scenario {
     /// Registers the jobs, which are sorted by submission, ties staying in order. A job that would not fit on the empty
     /// cluster (its GPUs, models, CPU and memory) is rejected: under strict FIFO everything would wait behind it forever.
-    /// Jobs that ask for a share of a GPU must not be among them, as in [`TraceJob::register`].
     ///
     /// # Errors
     /// If a job's name is taken, or a number is out of range.
@@ -106,7 +107,8 @@ impl Kinds {
         let by =
             |all: u32, each: u32| if all == UNLIMITED { u32::MAX } else { all.checked_div(each).unwrap_or(u32::MAX) };
         let on_a_node = |&(pool, cpu, memory): &(PoolId, u32, u32)| {
-            let gpus = cluster.pool(pool).capacity.checked_div(request.gpus).map_or(u32::MAX, u32::from);
+            let whole = cluster.pool(pool).capacity.checked_div(request.gpus).map_or(u32::MAX, u32::from);
+            let gpus = whole.saturating_mul(u32::from(WHOLE_GPU / request.gpu_milli));
             gpus.min(by(cpu, request.cpu_milli)).min(by(memory, request.memory_mib))
         };
         let admit = self.0.iter().filter(|((pool, ..), _)| cluster.pool_admits(*pool, request));

@@ -1,7 +1,7 @@
 //! Where jobs run in a simulation: a real cluster under the commit loop, or the oracle's multiset.
 
 use crate::anchor::{Migration, PoolState};
-use crate::cluster::JobId;
+use crate::cluster::{JobId, Request};
 use crate::decide::{CommitLoop, Status};
 use crate::fragmentation::{PhiStar, wcc};
 use crate::workload::{Demand, QueueEntry};
@@ -13,6 +13,8 @@ use super::scenario::Scenario;
 pub(super) struct View {
     /// Avoidable partial nodes.
     pub(super) n_sif: u64,
+    /// GPUs that something holds; one that shares lie on is one.
+    pub(super) busy_gpus: u64,
     /// Schedulable nodes that hold nothing.
     pub(super) empty_nodes: u64,
     /// Whether the Workload Composition Condition holds in all pools; `None` where it has no meaning.
@@ -50,6 +52,7 @@ impl Site for CommitLoop<'_> {
         let holds = |pool: &PoolState| pool.fragmentation().wcc().map(|wcc| wcc.holds);
         View {
             n_sif: u64::try_from(self.n_sif()).unwrap_or(0),
+            busy_gpus: pools.iter().map(|pool| pool.fragmentation().demand().gpus()).sum(),
             empty_nodes: pools.iter().map(|pool| u64::from(pool.empty().len())).sum(),
             wcc: pools.iter().try_fold(true, |all, pool| Some(all & holds(pool)?)),
         }
@@ -65,6 +68,9 @@ pub enum OracleError {
     /// It packs all of them.
     #[error("sif-opt uses every node: found {0} that cannot be scheduled, expected none")]
     Cordoned(u64),
+    /// It packs whole GPUs.
+    #[error("sif-opt packs whole GPUs: found jobs that ask for a share of one, expected none")]
+    Shares,
 }
 
 /// SIFOpt: a multiset of running instances that could be packed.
@@ -84,6 +90,9 @@ impl<'a> Oracle<'a> {
         let cordoned = cluster.nodes().iter().filter(|node| !node.schedulable()).count() as u64;
         if cordoned > 0 {
             return Err(OracleError::Cordoned(cordoned));
+        }
+        if cluster.requests().iter().any(Request::is_share) {
+            return Err(OracleError::Shares);
         }
         let running = cluster.job_ids().filter(|&job| cluster.job(job).runs());
         let demand =
@@ -127,6 +136,7 @@ impl Site for Oracle<'_> {
     fn view(&mut self) -> View {
         View {
             n_sif: 0,
+            busy_gpus: self.demand.gpus(),
             empty_nodes: self.nodes.saturating_sub(self.solver.fewest_nodes(&self.demand)),
             wcc: wcc(self.capacity, &self.demand).map(|wcc| wcc.holds),
         }

@@ -30,6 +30,7 @@ mod layers;
 mod model_check;
 mod operators;
 mod pinned;
+mod shares;
 mod simulate;
 mod simulate_laws;
 mod traces;

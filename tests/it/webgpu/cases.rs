@@ -233,7 +233,7 @@ fn ask(cluster: &Cluster, k: usize, classes: usize, seed: u64) -> NodeQuery {
             cpu_milli: 500 * numbers.below(3),
             memory_mib: numbers.below(2),
             models: model.filter(|_| numbers.below(2) == 0).map(|model| [model].into()),
-            within: None,
+            ..Request::default()
         };
         let domain = node.domain().filter(|_| numbers.below(4) == 0);
         let rack = node.rack().filter(|_| numbers.below(4) == 0);
