@@ -363,7 +363,11 @@ impl Cluster {
         Ok(job)
     }
 
-    fn request_for(&mut self, spec: &JobSpec<'_>) -> Result<RequestId, TooManyNames> {
+    /// The number for the request that `spec` states.
+    ///
+    /// # Errors
+    /// If there are too many names.
+    pub fn request_for(&mut self, spec: &JobSpec<'_>) -> Result<RequestId, TooManyNames> {
         let models = if spec.models.is_empty() {
             None
         } else {

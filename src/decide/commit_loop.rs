@@ -3,12 +3,15 @@
 use super::need::Needs;
 use super::placer::Placer;
 use super::policy::random::Draws;
+use super::policy::score::Scoring;
 use super::policy::{Method, Policy};
 use super::ranking::Window;
+use super::scorer::Scorer;
 use super::why::{self, Why};
 use crate::anchor::{self, Migration, Rules, Shape, State, Transaction, Trigger, Variant};
-use crate::cluster::{Edit, GpuMask, JobId, NodeId};
+use crate::cluster::{Cluster, Edit, GpuMask, Job, JobId, NodeId};
 use crate::evaluate::{Backend, EvalError};
+use crate::fragmentation::fgd::Typical;
 use crate::workload::QueueEntry;
 
 /// The settings of a run.
@@ -89,6 +92,8 @@ pub struct CommitLoop<'s> {
     needs: Needs,
     placer: Placer,
     window: Window,
+    /// For the policies that score nodes.
+    scorer: Option<Scorer>,
     /// The threads that rank, once a window has something to rank; `None` where they could not be started.
     threads: Option<Option<rayon::ThreadPool>>,
     /// N·SIF of the state.
@@ -99,7 +104,7 @@ pub struct CommitLoop<'s> {
 impl<'s> CommitLoop<'s> {
     /// A loop that starts from this state.
     pub fn new(state: &'s mut State, options: PlaceOptions) -> Self {
-        if !matches!(options.policy.method(), Method::Anchor(_)) {
+        if matches!(options.policy.method(), Method::Ordered(_) | Method::Random) {
             state.index_free_gpus();
         }
         let n_sif = state.n_sif();
@@ -111,16 +116,34 @@ impl<'s> CommitLoop<'s> {
             delta_sif_nodes: None,
             in_abs: None,
         };
-        Self {
+        let commit_loop = Self {
             state,
             options,
             needs: Needs::default(),
             placer: Placer::default(),
             window: Window::default(),
+            scorer: None,
             threads: None,
             n_sif,
             decision,
+        };
+        match options.policy.method() {
+            Method::Scored(..) => {
+                let typical = usual(commit_loop.state.cluster());
+                commit_loop.with_typical(typical)
+            }
+            Method::Anchor(_) | Method::Ordered(_) | Method::Random => commit_loop,
         }
+    }
+
+    /// The same, with these typical pods for the policy `fgd` instead of those of the jobs that wait at the start, or of
+    /// those that run if none waits.
+    #[must_use]
+    pub fn with_typical(mut self, typical: Typical) -> Self {
+        if let Method::Scored(score, arithmetic) = self.options.policy.method() {
+            self.scorer = Some(Scorer::new(self.state.cluster(), Scoring::new(score, arithmetic, typical)));
+        }
+        self
     }
 
     /// The same, with a backend that ranks nodes for the windows. It never shows in a result; should it fail, the loop
@@ -236,7 +259,7 @@ impl<'s> CommitLoop<'s> {
         let by_gpus = match method {
             // What moves instances can mend fragmentation.
             Method::Anchor(_) => why::lacks_capacity(self.state, need, instances).then_some(Why::Capacity),
-            Method::Ordered(_) | Method::Random => why::why_by_gpus(self.state, need, instances),
+            Method::Ordered(_) | Method::Random | Method::Scored(..) => why::why_by_gpus(self.state, need, instances),
         };
         match by_gpus {
             Some(why) => return Status::Blocked(why),
@@ -261,6 +284,9 @@ impl<'s> CommitLoop<'s> {
                 let draws = Draws::new(self.options.seed, index);
                 self.placer.place_by_lot(&mut transaction, job, &self.needs, draws)
             }
+            Method::Scored(..) => {
+                self.scorer.as_mut().is_some_and(|scorer| scorer.place(&mut transaction, job, &self.needs))
+            }
         };
         if placed {
             let cluster = transaction.cluster();
@@ -274,7 +300,7 @@ impl<'s> CommitLoop<'s> {
         match method {
             Method::Anchor(_) => Status::Blocked(why::why(self.state, need, instances)),
             // These find a placement if there is one, and GPUs alone would have done.
-            Method::Ordered(_) | Method::Random => {
+            Method::Ordered(_) | Method::Random | Method::Scored(..) => {
                 debug_assert_eq!(why::why(self.state, need, instances), Why::Constraint);
                 Status::Blocked(Why::Constraint)
             }
@@ -290,7 +316,7 @@ impl<'s> CommitLoop<'s> {
             Method::Anchor(variant) => {
                 anchor::remove_together(&mut transaction, jobs, &self.options.rules(variant));
             }
-            Method::Ordered(_) | Method::Random => {
+            Method::Ordered(_) | Method::Random | Method::Scored(..) => {
                 for &job in jobs {
                     for instance in transaction.cluster().instances_of(job) {
                         // One that does not run is freed already.
@@ -300,9 +326,20 @@ impl<'s> CommitLoop<'s> {
             }
         }
         record(&mut self.decision, &mut self.window, &transaction);
+        if let Some(scorer) = &mut self.scorer {
+            transaction.log().iter().for_each(|edit| scorer.changed(edit.node()));
+        }
         transaction.commit();
         Status::Removed
     }
+}
+
+/// The typical pods of the jobs that do not run, or of all if there are none.
+fn usual(cluster: &Cluster) -> Typical {
+    let waiting = cluster.jobs().iter().filter(|job| !job.runs());
+    let jobs: Vec<&Job> =
+        if waiting.clone().next().is_some() { waiting.collect() } else { cluster.jobs().iter().collect() };
+    Typical::new(cluster, jobs.iter().map(|job| (cluster.request(job.request()), u64::from(job.instances()))))
 }
 
 /// Reads off an event, before it is committed, what it moved and what it touched.

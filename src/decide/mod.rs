@@ -12,10 +12,12 @@ pub mod policy;
 mod ranker;
 mod ranking;
 mod region;
+mod scorer;
+mod tournament;
 mod walk;
 mod why;
 
 pub use audit::{Audit, Figures, PoolFigures, WccFigures, audit};
 pub use commit_loop::{CommitLoop, Decision, PlaceOptions, Status};
-pub use policy::Policy;
+pub use policy::{Arithmetic, Policy};
 pub use why::{Why, why_blocked};

@@ -44,10 +44,12 @@ impl Need {
 
     /// Whether a node can take one instance more on devices that are free: for a share, whether it can open one.
     pub(super) fn fits(&self, node: &Node) -> bool {
-        node.schedulable()
-            && self.admitted[node.pool().index()]
-            && node.free_gpus() >= self.gpus
-            && self.has_cpu_and_memory(node)
+        self.allows(node) && node.free_gpus() >= self.gpus && self.has_cpu_and_memory(node)
+    }
+
+    /// Whether a node's cordon, size and model allow an instance.
+    pub(super) fn allows(&self, node: &Node) -> bool {
+        node.schedulable() && self.admitted[node.pool().index()]
     }
 
     /// Whether a node's free CPU and memory are enough for one instance more.
@@ -60,7 +62,7 @@ impl Need {
     /// The instances of a job are alike, so on several nodes together fit exactly as many as the sum of this.
     pub(super) fn room(&self, cluster: &Cluster, id: NodeId) -> u64 {
         let node = cluster.node(id);
-        if !node.schedulable() || !self.admitted[node.pool().index()] {
+        if !self.allows(node) {
             return 0;
         }
         let by_gpus = if self.is_share() {

@@ -31,9 +31,7 @@ const SIF_OPT: &str = "sif-opt";
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SchedulerError {
     /// No such policy.
-    #[error(
-        "there is no policy \"{0}\", expected compass, compass-paper, best-fit, worst-fit, first-fit, random or sif-opt"
-    )]
+    #[error("there is no policy \"{0}\", expected one of {names}", names = Scheduler::names().collect::<Vec<_>>().join(", "))]
     Policy(String),
     /// No such trigger.
     #[error("found {0:?} behind the policy, expected every-event, when-blocked or never")]
@@ -54,7 +52,10 @@ impl Scheduler {
     /// # Errors
     /// If there is no such policy or trigger, or the policy has none.
     pub fn parse(word: &str, defaults: (Trigger, Option<u32>)) -> Result<Self, SchedulerError> {
-        let (name, trigger) = word.split_once(':').map_or((word, None), |(name, trigger)| (name, Some(trigger)));
+        // A colon may also be part of the policy's own name.
+        let whole = Policy::from_str(word).is_ok();
+        let parts = word.split_once(':').filter(|_| !whole);
+        let (name, trigger) = parts.map_or((word, None), |(name, trigger)| (name, Some(trigger)));
         let policy = match Policy::from_str(name) {
             Ok(policy) => Some(policy),
             Err(_) if name == SIF_OPT => None,
@@ -135,7 +136,16 @@ mod tests {
         assert_eq!(trigger("compass"), Some(Trigger::Never));
         assert_eq!(trigger("compass:every-event"), Some(Trigger::EveryEvent));
         assert_eq!(trigger("best-fit"), None);
-        for bad in ["", "fgd", "compass:", "compass:often", "best-fit:never", "sif-opt:never"] {
+        for bad in [
+            "",
+            "fft",
+            "fgd:when-blocked",
+            "first-fit:peer",
+            "compass:",
+            "compass:often",
+            "best-fit:never",
+            "sif-opt:never",
+        ] {
             assert!(Scheduler::parse(bad, defaults).is_err(), "{bad}");
         }
     }

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
-use crate::cluster::{BuildError, Cluster, JobId, JobSpec, WHOLE_GPU};
+use crate::cluster::{BuildError, Cluster, JobId, JobSpec, RequestId, TooManyNames, WHOLE_GPU};
 
 use super::{Queue, QueueEntry};
 
@@ -111,8 +111,21 @@ impl TraceJob {
     /// # Errors
     /// If its name is taken, or its amounts are beyond what a cluster can count.
     pub fn register(&self, cluster: &mut Cluster) -> Result<JobId, BuildError> {
+        self.with_spec(|spec| cluster.register(spec, self.instances))
+    }
+
+    /// The number in a cluster for what its instances ask for. The job is not registered.
+    ///
+    /// # Errors
+    /// If there are too many names of models.
+    pub fn request(&self, cluster: &mut Cluster) -> Result<RequestId, TooManyNames> {
+        self.with_spec(|spec| cluster.request_for(spec))
+    }
+
+    /// Hands the job to `use_it` as a cluster wants it.
+    fn with_spec<R>(&self, use_it: impl FnOnce(&JobSpec<'_>) -> R) -> R {
         let models: Vec<&str> = self.models.iter().map(|model| &**model).collect();
-        let spec = JobSpec {
+        use_it(&JobSpec {
             name: &self.name,
             gpus: self.gpus_per_instance,
             gpu_milli: self.gpu_milli,
@@ -120,8 +133,7 @@ impl TraceJob {
             memory_mib: self.memory_mib,
             models: &models,
             ..JobSpec::default()
-        };
-        cluster.register(&spec, self.instances)
+        })
     }
 
     /// True unless it stays forever.

@@ -11,7 +11,10 @@ use slotwise::workload::QueueEntry;
 
 use crate::decide_support::{add_node, after, job_plan, node_plan, options, queue, register, steps};
 
-const STATIC: [Policy; 4] = [Policy::BestFit, Policy::WorstFit, Policy::FirstFit, Policy::Random];
+/// All policies that move nothing and place whatever fits.
+fn static_policies() -> impl Iterator<Item = Policy> {
+    Policy::ALL.into_iter().filter(|policy| !matches!(policy, Policy::Compass | Policy::CompassPaper))
+}
 
 /// What a node can still give, by the plain definition.
 #[derive(Clone, Copy, Debug)]
@@ -236,7 +239,7 @@ proptest! {
         let why = reason(&before, request, instances);
         prop_assert_eq!(why_blocked(&state, job), why);
         prop_assert_eq!(possible, why == Why::Space);
-        for policy in STATIC {
+        for policy in static_policies() {
             let mut state = state.clone();
             let decision = CommitLoop::new(&mut state, options(policy)).decide(QueueEntry::Submit(job), 3).clone();
             state.cluster().check_books().unwrap();
@@ -300,7 +303,7 @@ proptest! {
         let mut permuted = builder.finish().unwrap();
         let jobs = [register(&mut straight, "gang", &plan), register(&mut permuted, "gang", &plan)];
         let (straight, permuted) = (State::new(straight), State::new(permuted));
-        for policy in STATIC {
+        for policy in static_policies() {
             let decide = |state: &State, job: JobId| {
                 let mut state = state.clone();
                 CommitLoop::new(&mut state, options(policy)).decide(QueueEntry::Submit(job), 0).status

@@ -25,6 +25,7 @@ mod decide_support;
 mod decide_windows;
 mod evaluate;
 mod failover;
+mod fgd;
 mod formats;
 mod layers;
 mod model_check;

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::exact::is_set;
-use crate::cluster::{Cluster, ModelId, PoolId, Request};
+use crate::cluster::{Cluster, ModelId, PoolId, Request, RequestId, TooManyNames};
+use crate::workload::TraceJob;
 
 /// The share of all requests that the typical ones cover at least, in per cent, as in the paper's evaluation.
 pub const COVERAGE_PERCENT: u64 = 95;
@@ -82,6 +83,18 @@ impl Typical {
         };
         let allowed = (0..cluster.pools().len() as u32).map(|pool| words(PoolId(pool))).collect();
         Self { pods, allowed, total }
+    }
+
+    /// Those of the jobs of a trace, each of whose instances is a pod.
+    ///
+    /// # Errors
+    /// If there are too many names of models.
+    pub fn of_trace(cluster: &mut Cluster, jobs: &[TraceJob]) -> Result<Self, TooManyNames> {
+        let mut pods: Vec<(RequestId, u64)> = Vec::with_capacity(jobs.len());
+        for job in jobs {
+            pods.push((job.request(cluster)?, u64::from(job.instances)));
+        }
+        Ok(Self::new(cluster, pods.into_iter().map(|(request, n)| (cluster.request(request), n))))
     }
 
     /// The typical pods, the most popular first.
