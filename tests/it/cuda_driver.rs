@@ -14,7 +14,10 @@ use slotwise::evaluate::conformance;
 use slotwise::evaluate::cuda::DRIVER_FUNCTIONS;
 use slotwise::evaluate::synthetic::{self, Numbers};
 use slotwise::evaluate::twin::Reference;
-use slotwise::evaluate::{Backend, Batch, Census, Cuda, EvalError, NodeOrder, NodeQuery, NodeRows, Scores};
+use slotwise::evaluate::{
+    Backend, Batch, Census, Cuda, EvalError, FgdQuery, FgdRow, Kernel, NodeOrder, NodeQuery, NodeRows, Scores,
+};
+use slotwise::fragmentation::fgd::Typical;
 
 use crate::cuda_build::{empty_library, misuse, stand_in};
 use crate::cuda_process::{HANGS, Settings, calls, program, test_with, text};
@@ -93,6 +96,13 @@ fn ask_everything(backend: &mut Cuda) -> Result<(), EvalError> {
             reference.rank_nodes(&query, &mut expected)?;
             assert_eq!(found, expected);
         }
+        let typical = Typical::new(&cluster, cluster.job_ids().take(50).map(|job| (cluster.request_of(job), 2)));
+        let mut question = FgdQuery::new(&cluster, &typical)?;
+        cluster.job_ids().take(12).for_each(|job| _ = question.push(&cluster, cluster.request_of(job)));
+        let (mut rows, mut expected_rows) = (vec![FgdRow::default(); 5], Vec::new());
+        backend.score_fgd(&question, &mut rows)?;
+        reference.score_fgd(&question, &mut expected_rows)?;
+        assert_eq!(rows, expected_rows);
         let (mut found, mut expected) = (Census::default(), Census::default());
         backend.census(&mut found)?;
         reference.census(&mut expected)?;
@@ -229,7 +239,11 @@ fn the_program_verifies_in_every_order() {
         let output = program(&stand_in(), settings, "verify --backend cuda --quick --format json");
         assert_eq!(output.status.code(), Some(0), "{settings:?}: {}{}", text(&output.stdout), text(&output.stderr));
         let lines = text(&output.stdout);
-        assert_eq!(lines.lines().filter(|line| line.contains("\"ok\":true")).count(), 10, "{settings:?}: {lines}");
+        assert_eq!(
+            lines.lines().filter(|line| line.contains("\"ok\":true")).count(),
+            2 * Kernel::ALL.len(),
+            "{settings:?}: {lines}"
+        );
     }
 }
 

@@ -9,7 +9,9 @@ use slotwise::decide::{CommitLoop, Decision, PlaceOptions, Policy};
 use slotwise::evaluate::abi::NodeEdit;
 use slotwise::evaluate::measure::Speed;
 use slotwise::evaluate::twin::Reference;
-use slotwise::evaluate::{self, Backend, Batch, Census, Choice, EvalError, NodeQuery, NodeRows, Scores};
+use slotwise::evaluate::{
+    self, Backend, Batch, Census, Choice, EvalError, FgdQuery, FgdRow, NodeQuery, NodeRows, Scores,
+};
 use slotwise::workload::QueueEntry;
 
 use crate::decide_support::{JobPlan, Step, node_plan, options, plain_job, plain_nodes, queue, run, steps};
@@ -119,6 +121,10 @@ impl Backend for Ahead {
         Ok(true)
     }
 
+    fn score_fgd(&mut self, query: &FgdQuery, out: &mut Vec<FgdRow>) -> Result<(), EvalError> {
+        self.inside.score_fgd(query, out)
+    }
+
     fn census(&mut self, out: &mut Census) -> Result<(), EvalError> {
         self.inside.census(out)
     }
@@ -188,6 +194,10 @@ impl Backend for Failing {
     fn rank_nodes(&mut self, query: &NodeQuery, out: &mut Vec<u32>) -> Result<(), EvalError> {
         self.answers = self.answers.checked_sub(1).ok_or_else(|| EvalError::Device("unplugged".to_owned()))?;
         self.inside.rank_nodes(query, out)
+    }
+
+    fn score_fgd(&mut self, query: &FgdQuery, out: &mut Vec<FgdRow>) -> Result<(), EvalError> {
+        self.inside.score_fgd(query, out)
     }
 
     fn census(&mut self, out: &mut Census) -> Result<(), EvalError> {
