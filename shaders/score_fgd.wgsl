@@ -2,7 +2,7 @@
 // instance, and which devices that would get.
 //
 // A thread a node and class. What is left of the 16 devices stands in four vectors, and so does the fragment after each
-// choice of a share: a typical pod takes no loop over devices. There is one loop, over the pods (see `MAX_PODS`).
+// choice of a share: a typical pod takes no loop over devices (see `ROUNDS` in webgpu/fgd.rs).
 // Growths are sums of count times milli-GPU, in two words.
 
 struct Params {

@@ -124,6 +124,14 @@ pub(super) struct ProcessorsArg {
     pub(super) gpus_per_proc: Option<GpusPerProc>,
 }
 
+/// What the policy `fgd` takes for typical.
+#[derive(Clone, Debug, Default, ClapArgs)]
+pub(super) struct TypicalArg {
+    /// For fgd: the trace whose jobs are typical, such as openb:FILE [default: the jobs that are to be placed]
+    #[arg(long, value_name = "TRACE")]
+    pub(super) typical: Option<String>,
+}
+
 /// The backend to evaluate on, and how small a call is not worth the way to it.
 #[derive(Debug, ClapArgs)]
 pub(super) struct EvaluateArgs {
@@ -180,6 +188,8 @@ pub(super) struct PlaceArgs {
     pub(super) window: u32,
     #[command(flatten)]
     pub(super) trace: TraceArgs,
+    #[command(flatten)]
+    pub(super) typical: TypicalArg,
     /// Stop after this many lines of the queue, to look at the cluster in the middle of a trace
     #[arg(long, value_name = "N")]
     pub(super) first: Option<usize>,

@@ -111,6 +111,13 @@ come and go at their own pace unless --load presses them together:
 ",
     traces!(),
     "
+Policies: compass (and compass-paper, as printed); best-fit, worst-fit and
+first-fit, by free GPUs; random; and those of FGD's simulator, which look at CPU
+and shares too: fgd (the least growth of what typical jobs could not use),
+dot-product, gpu-packing and gpu-clustering, in exact integers; with :peer (also
+best-fit:peer) as that simulator rounds, ties by name. What is typical for fgd
+are the jobs of the queue, or of --typical.
+
 Small calls stay on the cpu where a device would take longer: --crossover says
 from how much work on a device is asked, and auto measures it.
 
@@ -119,7 +126,9 @@ Examples:
   slotwise place --cluster c.json --queue q.jsonl --policy best-fit
   slotwise place --cluster c.json --queue - --snapshot-out after.json
   slotwise place --cluster c.json --queue q.jsonl --compact when-blocked
-  slotwise place --cluster synthetic:10000 --queue philly:jobs.csv --load 95"
+  slotwise place --cluster synthetic:10000 --queue philly:jobs.csv --load 95
+  slotwise place --cluster openb:nodes.csv --queue q.jsonl --policy fgd\\
+    --typical openb:pods.csv"
 );
 
 pub(super) const AUDIT: &str = concat!(
@@ -164,10 +173,13 @@ Examples:
 
 pub(super) const GENERATE_QUEUE: &str = "\
 Jobs arrive and leave so that they ask for --load percent of --gpus at a time.
+With --from they are those of a trace, in random order and repeated until they
+ask for --inflate percent of --gpus; none leaves.
 
 Examples:
   slotwise generate queue --jobs 5000 --gpus 10000 --seed 7 --out q.jsonl
-  slotwise generate queue --mix hard --no-removals --within-rack 20";
+  slotwise generate queue --mix hard --no-removals --within-rack 20
+  slotwise generate queue --from openb:pods.csv --gpus 6212 --inflate 130";
 
 pub(super) const GENERATE_TRACE: &str = "\
 Jobs arrive as a Poisson process, whose rate makes them ask for --load percent

@@ -1,10 +1,11 @@
 //! Reads what commands work on. All of it is read before the first line of output.
 
-use super::args::TraceArgs;
+use super::args::{ProcessorsArg, TraceArgs};
 use super::failure::Failure;
 use super::output::Talk;
 use crate::cluster::Cluster;
 use crate::formats::{Note, Snapshot, TraceOptions, cluster_source, queue_source, trace_source};
+use crate::workload::synthetic::Mix;
 use crate::workload::{Queue, TraceJob};
 
 /// The cluster that `--cluster` names, and what its reader noted.
@@ -35,6 +36,15 @@ pub(super) fn trace(origin: &str, options: &TraceOptions, talk: &Talk) -> Result
     let (jobs, notes) = trace_source(origin, options)?;
     tell(&notes, talk);
     Ok(jobs)
+}
+
+/// The jobs of a trace for which times do not matter, as of one that says what is typical.
+///
+/// # Errors
+/// If it cannot be read or made.
+pub(super) fn jobs(origin: &str, gpus: u64, processors: ProcessorsArg, talk: &Talk) -> Result<Vec<TraceJob>, Failure> {
+    let options = TraceOptions { gpus, load_percent: 95, mix: Mix::default(), gpus_per_proc: processors.gpus_per_proc };
+    trace(origin, &options, talk)
 }
 
 fn tell(notes: &[Note], talk: &Talk) {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::args::{Command, Format, Global, PhiStarArgs};
+use super::args::{Command, Format, GenerateCommand, Global, PhiStarArgs};
 use super::failure::Failure;
 use super::output::same_file;
 use crate::workload::Demand;
@@ -53,9 +53,15 @@ impl Options {
 fn inputs(command: &Command) -> Vec<&str> {
     match command {
         Command::Score(args) => vec![&args.cluster.cluster, &args.queue, &args.candidates],
-        Command::Place(args) => vec![&args.cluster.cluster, &args.queue],
+        Command::Place(args) => {
+            [&args.cluster.cluster, &args.queue].into_iter().chain(&args.typical.typical).map(String::as_str).collect()
+        }
+        Command::Generate(GenerateCommand::Queue(args)) => args.from.as_deref().into_iter().collect(),
         Command::Audit(args) => vec![&args.cluster.cluster],
-        Command::Simulate(args) => std::iter::once(&args.trace[..]).chain(args.cluster.as_deref()).collect(),
+        Command::Simulate(args) => {
+            let others = args.cluster.as_deref().into_iter().chain(args.typical.typical.as_deref());
+            std::iter::once(&args.trace[..]).chain(others).collect()
+        }
         _ => Vec::new(),
     }
 }

@@ -175,12 +175,12 @@ impl Backend for Cpu {
         EvalError::check_query(query.demands(), self.state.pools)?;
         let nodes = self.state.len();
         out.resize(query.len() * nodes, FgdRow::REFUSED);
+        let score = |(at, row): (usize, &mut FgdRow)| {
+            *row = query.score_by_gauge(at / nodes, &self.state, at % nodes);
+        };
         match self.pool_for(out.len() * query.pods().len()) {
-            None => twin::score_fgd::score_fgd(&self.state, query, out),
-            Some(pool) => pool.install(|| {
-                let one = |(at, row): (usize, &mut FgdRow)| *row = query.score(at / nodes, &self.state, at % nodes);
-                out.par_iter_mut().enumerate().for_each(one);
-            }),
+            None => out.iter_mut().enumerate().for_each(score),
+            Some(pool) => pool.install(|| out.par_iter_mut().enumerate().for_each(score)),
         }
         Ok(())
     }

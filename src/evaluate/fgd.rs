@@ -3,14 +3,10 @@
 use bytemuck::{Pod, Zeroable};
 
 use super::abi::NONE;
-use super::backend::EvalError;
 use super::node_rows::NodeRows;
 use super::query::{DemandClass, NodeOrder, NodeQuery};
 use crate::cluster::{Cluster, GpuMask, PoolId, Request, UNLIMITED};
-use crate::fragmentation::fgd::{Ask, Left, Typical, TypicalPod, exact};
-
-/// The most typical pods of a question: Mesa's driver for processors ends the loops of a kernel at twice as many rounds.
-pub const MAX_PODS: usize = 1 << 15;
+use crate::fragmentation::fgd::{Ask, Gauge, Left, Typical, TypicalPod, exact};
 
 /// The score of a node for a class of demand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
@@ -45,29 +41,28 @@ impl FgdRow {
 }
 
 /// Several classes of demand for which all nodes are to be scored, and the typical pods that fragments are of.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct FgdQuery {
     demands: NodeQuery,
     pods: Vec<TypicalPod>,
     /// Words of a pool's set of typical pods, one set after another.
     words: usize,
     allowed: Vec<u32>,
+    /// What processors score with.
+    gauge: Gauge,
 }
 
 impl FgdQuery {
     /// No class yet.
-    ///
-    /// # Errors
-    /// If there are more than `MAX_PODS` typical pods.
-    pub fn new(cluster: &Cluster, typical: &Typical) -> Result<Self, EvalError> {
-        EvalError::check_size("typical pods", typical.pods().len(), MAX_PODS)?;
+    pub fn new(cluster: &Cluster, typical: &Typical) -> Self {
         let pools = (0..cluster.pools().len() as u32).map(PoolId);
-        Ok(Self {
+        Self {
             demands: NodeQuery::new(cluster, 0),
             pods: typical.pods().to_vec(),
             words: typical.pods().len().div_ceil(32),
             allowed: pools.flat_map(|pool| typical.allowed(pool)).copied().collect(),
-        })
+            gauge: Gauge::new(typical, cluster.pools().len()),
+        }
     }
 
     /// Adds a class: an instance of this request. Its `within` binds instances together and is not looked at. Returns the
@@ -111,8 +106,26 @@ impl FgdQuery {
         &self.allowed
     }
 
-    /// The score of a node for a class.
+    /// The score of a node for a class, by the definition.
     pub fn score(&self, class: usize, state: &NodeRows, node: usize) -> FgdRow {
+        self.score_by(class, state, node, |pool, left, ask| {
+            let allowed = &self.allowed[pool.index() * self.words..(pool.index() + 1) * self.words];
+            exact::growth(&self.pods, allowed, left, ask)
+        })
+    }
+
+    /// The same, sooner.
+    pub(super) fn score_by_gauge(&self, class: usize, state: &NodeRows, node: usize) -> FgdRow {
+        self.score_by(class, state, node, |pool, left, ask| self.gauge.growth(pool, left, ask))
+    }
+
+    fn score_by(
+        &self,
+        class: usize,
+        state: &NodeRows,
+        node: usize,
+        growth: impl FnOnce(PoolId, &Left, &Ask) -> Option<(i64, GpuMask)>,
+    ) -> FgdRow {
         let class = &self.demands.classes()[class];
         if !self.demands.admits(class, state, node) {
             return FgdRow::REFUSED;
@@ -120,9 +133,7 @@ impl FgdQuery {
         let cpu = state.amounts[node].cpu;
         let cpu_milli = if cpu == i32::MAX { UNLIMITED } else { amount(cpu) };
         let left = Left { cpu_milli, gpu_milli: state.gpu_milli[node].left };
-        let pool = state.attributes[node].pool as usize;
-        let allowed = &self.allowed[pool * self.words..(pool + 1) * self.words];
-        FgdRow::new(exact::growth(&self.pods, allowed, &left, &ask(class)))
+        FgdRow::new(growth(PoolId(state.attributes[node].pool), &left, &ask(class)))
     }
 }
 

@@ -32,7 +32,7 @@ pub use cpu::Cpu;
 pub use crossover::{Crossover, Crossovers};
 pub use cuda::Cuda;
 pub use failover::{Failover, Warn};
-pub use fgd::{FgdQuery, FgdRow, MAX_PODS};
+pub use fgd::{FgdQuery, FgdRow};
 pub use kernels::Kernel;
 pub use node_rows::{MAX_NODES, NodeRows};
 pub use query::{DemandClass, NodeOrder, NodeQuery};

@@ -12,12 +12,15 @@
 //! small, compared with the one it found.
 //!
 //! All of it is a pure function of plain integers, in two arithmetics: [`exact`] sums popularity times milli-GPU in
-//! integers; [`peer`] repeats the floating point of the authors' simulator, digit for digit.
+//! integers, and [`Gauge`] finds the same sooner; [`peer`] repeats the floating point of the authors' simulator, digit for
+//! digit.
 
 pub mod exact;
+mod gauge;
 pub mod peer;
 mod typical;
 
+pub use gauge::Gauge;
 pub use typical::{COVERAGE_PERCENT, MAX_TYPICAL, Typical, TypicalPod};
 
 use crate::cluster::{Cluster, GpuMask, MAX_GPUS, NodeId, Request, UNLIMITED, WHOLE_GPU};

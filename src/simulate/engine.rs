@@ -41,7 +41,10 @@ pub fn simulate(
     match scheduler.place_options(options.seed) {
         Some(settings) => {
             let mut state = State::new(scenario.cluster().clone());
-            let site = CommitLoop::new(&mut state, settings);
+            let mut site = CommitLoop::new(&mut state, settings);
+            if let Some(typical) = scenario.typical() {
+                site = site.with_typical(typical.clone());
+            }
             Ok(Engine::new(scenario, options, site).run(scheduler, watch))
         }
         None => {

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::cluster::{
-    BuildError, Cluster, ClusterBuilder, JobId, NodeSpec, PoolId, Request, RequestId, UNLIMITED, WHOLE_GPU,
+    BuildError, Cluster, ClusterBuilder, JobId, NodeSpec, PoolId, Request, RequestId, TooManyNames, UNLIMITED,
+    WHOLE_GPU,
 };
+use crate::fragmentation::fgd::Typical;
 use crate::workload::TraceJob;
 
 /// A cluster and a trace, whose jobs are registered in it. Whatever runs on the cluster at first is not part of the
@@ -17,6 +19,10 @@ pub struct Scenario {
     first: u32,
     /// Jobs that not even the empty cluster could take, by position.
     rejected: Vec<bool>,
+    /// What is typical, if it is not the jobs.
+    typical: Option<Typical>,
+    /// Whether the nodes have whatever model a job asks for.
+    any_model: bool,
 }
 
 impl Scenario {
@@ -37,7 +43,7 @@ impl Scenario {
             let most = most.entry(request).or_insert_with(|| kinds.room(&cluster, cluster.request(request)));
             rejected.push(*most < u64::from(job.instances));
         }
-        Ok(Self { cluster, jobs, first, rejected })
+        Ok(Self { cluster, jobs, first, rejected, typical: None, any_model: false })
     }
 
     /// The jobs on a new cluster of nodes `n0`, `n1`, … of one kind, which limit neither CPU nor memory and are of whatever
@@ -51,7 +57,24 @@ impl Scenario {
             builder.add_node(&NodeSpec { name: &format!("n{i}"), gpus: gpus_per_node, ..NodeSpec::default() })?;
         }
         jobs.iter_mut().for_each(|job| job.models.clear());
-        Self::new(builder.finish()?, jobs)
+        Ok(Self { any_model: true, ..Self::new(builder.finish()?, jobs)? })
+    }
+
+    /// Says whose requests are typical, for the policy `fgd`, instead of those of the jobs.
+    ///
+    /// # Errors
+    /// If there are too many names of models.
+    pub fn set_typical(&mut self, mut jobs: Vec<TraceJob>) -> Result<(), TooManyNames> {
+        if self.any_model {
+            jobs.iter_mut().for_each(|job| job.models.clear());
+        }
+        self.typical = Some(Typical::of_trace(&mut self.cluster, &jobs)?);
+        Ok(())
+    }
+
+    /// What is typical, if it is not the jobs.
+    pub(super) fn typical(&self) -> Option<&Typical> {
+        self.typical.as_ref()
     }
 
     /// The cluster before the first submission.

@@ -8,6 +8,7 @@ use expect_test::{ExpectFile, expect_file};
 
 mod agree;
 mod backends;
+mod fgd;
 #[cfg(unix)]
 mod pipes_and_disks;
 mod simulate;
@@ -92,7 +93,7 @@ fn every_command_has_a_help_with_examples() {
 #[test]
 fn results_depend_on_no_thread_and_no_window() {
     let place = "place --cluster synthetic:400:3 --queue synthetic:300:4 --policy";
-    for policy in ["compass", "compass-paper", "best-fit", "worst-fit", "first-fit", "random"] {
+    for policy in ["compass", "compass-paper", "best-fit", "worst-fit", "first-fit", "random", "fgd", "gpu-packing"] {
         let expected = run(&format!("{place} {policy}")).stdout;
         assert!(!expected.is_empty());
         for how in ["--threads 1", "--window 1", "--window 7 --threads 3", "--backend cpu"] {
@@ -108,7 +109,7 @@ fn usage_errors_exit_2() {
         "place",
         "audit",
         "audit --cluster cluster.json --frobnicate",
-        "place --cluster cluster.json --queue queue.jsonl --policy fgd",
+        "place --cluster cluster.json --queue queue.jsonl --policy fft",
         "place --cluster cluster.json --queue queue.jsonl --backend tpu",
         "place --cluster cluster.json --queue queue.jsonl --migration-budget -1",
         "place --cluster cluster.json --queue queue.jsonl --window 0",

@@ -199,7 +199,7 @@ pub(crate) fn fgd_query(cluster: &Cluster, classes: usize, typical: usize, numbe
     let pods: Vec<(Request, u64)> =
         (0..typical).map(|_| (fgd_request(cluster, numbers), [1, 5, 1 << 33][numbers.below(3) as usize])).collect();
     let typical = Typical::new(cluster, pods.iter().map(|(request, count)| (request, *count)));
-    let mut query = FgdQuery::new(cluster, &typical).unwrap();
+    let mut query = FgdQuery::new(cluster, &typical);
     for _ in 0..classes {
         query.push(cluster, &fgd_request(cluster, numbers));
     }

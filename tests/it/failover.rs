@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use slotwise::anchor::State;
 use slotwise::cluster::{Cluster, Edit};
-use slotwise::decide::{CommitLoop, Decision, PlaceOptions, Policy};
+use slotwise::decide::{Arithmetic, CommitLoop, Decision, PlaceOptions, Policy};
 use slotwise::evaluate::abi::{NONE, NodeEdit, ScoreRow};
 use slotwise::evaluate::measure::Speed;
 use slotwise::evaluate::twin::Reference;
@@ -159,7 +159,7 @@ pub(crate) fn conversation(backend: &mut dyn Backend) -> Result<Vec<Answers>, Ev
             backend.begin_ranking(&query(&cluster))?;
             backend.rank_nodes(&query(&cluster), &mut best)?;
             let mut fgd = Vec::new();
-            backend.score_fgd(&fgd_query(&cluster)?, &mut fgd)?;
+            backend.score_fgd(&fgd_query(&cluster), &mut fgd)?;
             backend.census(&mut census)?;
             answers.push((row, best, fgd, census));
             // Twice in a row, so that a node is edited twice before anybody asks.
@@ -182,11 +182,11 @@ fn query(cluster: &Cluster) -> NodeQuery {
     query
 }
 
-fn fgd_query(cluster: &Cluster) -> Result<FgdQuery, EvalError> {
+fn fgd_query(cluster: &Cluster) -> FgdQuery {
     let typical = Typical::new(cluster, cluster.job_ids().map(|job| (cluster.request_of(job), 3)));
-    let mut query = FgdQuery::new(cluster, &typical)?;
+    let mut query = FgdQuery::new(cluster, &typical);
     cluster.job_ids().take(3).for_each(|job| _ = query.push(cluster, cluster.request_of(job)));
-    Ok(query)
+    query
 }
 
 /// One instance leaves each of a few nodes.
@@ -375,5 +375,22 @@ fn a_placement_run_survives_every_failure() {
             }
         }
         assert!(failures > 15, "{policy:?}: {failures}");
+    }
+}
+
+#[test]
+fn a_run_of_fgd_survives_every_failure() {
+    let (cluster, queue) = asking_queue();
+    let options = PlaceOptions { window: 2, ..options(Policy::Fgd(Arithmetic::Exact)) };
+    let (expected, _) = run(&cluster, &queue, options);
+    for (call, failures) in [(Call::Open, 1), (Call::Load, 1), (Call::Apply, 1), (Call::Fgd, 2)] {
+        for n in 0..=failures {
+            let (first, second) = (script(Some((call, n))), script(None));
+            let devices = vec![device("first", &first), device("second", &second)];
+            let (backend, said) = failover(devices, Crossover::At(0));
+            assert_eq!(decide(&cluster, &queue, options, backend), expected, "{call:?} {n}");
+            assert_eq!(first.lock().unwrap().failed, n < failures, "{call:?} {n}");
+            assert_eq!(said.lock().unwrap().len(), usize::from(n < failures));
+        }
     }
 }

@@ -117,6 +117,27 @@ fn the_others_fill_the_cluster_as_much_as_in_its_simulator() {
     }
 }
 
+/// What our own policies make of the same workload: the figures of `benches/RESULTS.md`.
+#[test]
+fn the_same_workload_under_our_policies() {
+    let Some(golden) = golden() else { return };
+    let exact = Arithmetic::Exact;
+    for (policy, used, placed) in [
+        (Policy::Fgd(exact), 5_860_370, 8320),
+        (Policy::GpuPacking(exact), 5_686_440, 8070),
+        (Policy::GpuClustering(exact), 5_680_680, 8064),
+        (Policy::DotProduct(exact), 5_561_690, 7929),
+        (Policy::BestFit, 5_856_720, 8259),
+        (Policy::FirstFit, 5_863_340, 8269),
+        (Policy::WorstFit, 5_249_750, 7879),
+        (Policy::Random, 5_457_950, 7946),
+        (Policy::Compass, 5_684_670, 8069),
+    ] {
+        let (decisions, milli) = play(&golden, policy);
+        assert_eq!((milli, decisions.iter().flatten().count()), (used, placed), "{policy}");
+    }
+}
+
 /// Where FGD puts the instances of a job, by a scan of all nodes for each. Topology is not looked at.
 fn by_scan(cluster: &Cluster, typical: &Typical, job: JobId) -> Vec<(NodeId, GpuMask)> {
     let (request, mut state) = (cluster.request_of(job), State::new(cluster.clone()));

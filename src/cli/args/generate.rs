@@ -43,6 +43,12 @@ pub(in super::super) struct GenerateClusterArgs {
 /// `generate queue`.
 #[derive(Debug, ClapArgs)]
 pub(in super::super) struct GenerateQueueArgs {
+    /// The jobs of a trace (such as openb:FILE), in random order and repeated, instead of synthetic ones; none leaves
+    #[arg(long, value_name = "TRACE", conflicts_with_all = ["jobs", "load", "no_removals", "mix", "largest_gang", "within_rack", "cpu_milli", "memory_mib"])]
+    pub(in super::super) from: Option<String>,
+    /// The share of --gpus that they ask for in the end
+    #[arg(long, value_name = "PERCENT", requires = "from", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(in super::super) inflate: u32,
     /// The number of jobs
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=help::MOST))]
     pub(in super::super) jobs: u64,

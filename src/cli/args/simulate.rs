@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args as ClapArgs;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use super::{ProcessorsArg, help, mix, trigger};
+use super::{ProcessorsArg, TypicalArg, help, mix, trigger};
 use crate::anchor::Trigger;
 use crate::simulate::{Discipline, Share, Until};
 use crate::workload::synthetic::Mix;
@@ -60,6 +60,8 @@ pub(in super::super) struct SimulateArgs {
     /// How common instances of each size are in a synthetic trace
     #[arg(long, default_value = Mix::Gfs.name(), value_parser = mix())]
     pub(in super::super) mix: Mix,
+    #[command(flatten)]
+    pub(in super::super) typical: TypicalArg,
     /// Write how things stood at every time (CSV, a row for each interval in which nothing happened)
     #[arg(long, value_name = "FILE")]
     pub(in super::super) series: Option<PathBuf>,

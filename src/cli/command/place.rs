@@ -8,7 +8,8 @@ use super::super::run::{Next, run as decide};
 use super::{Failure, Options, Output, Talk, open_backend};
 use crate::anchor::State;
 use crate::decide::{CommitLoop, PlaceOptions, Policy};
-use crate::formats::write_cluster;
+use crate::formats::{FormatError, write_cluster};
+use crate::fragmentation::fgd::Typical;
 use crate::report::{PlaceSummary, Tally, Totals, decision_json};
 
 /// Written at a time.
@@ -22,6 +23,18 @@ pub(super) fn run(args: &PlaceArgs, options: &Options, talk: &Talk) -> Result<()
     let (mut cluster, as_of) = (snapshot.cluster, snapshot.as_of);
     let mut queue = input::queue(&args.queue, &mut cluster, args.trace, talk)?;
     queue.truncate(args.first.unwrap_or(usize::MAX));
+    let typical = match &args.typical.typical {
+        None => None,
+        Some(_) if !matches!(args.policy, Policy::Fgd(_)) => {
+            let text = format_args!("found --typical for the policy {}, expected it for fgd alone", args.policy);
+            return Err(Failure::input(text));
+        }
+        Some(origin) => {
+            let jobs = input::jobs(origin, cluster.gpus(), args.trace.processors, talk)?;
+            let typical = Typical::of_trace(&mut cluster, &jobs);
+            Some(typical.map_err(|error| Failure::from(FormatError::new(origin, error)))?)
+        }
+    };
     let backend = open_backend(&args.evaluate, options, talk)?;
     let settings = PlaceOptions {
         policy: args.policy,
@@ -48,6 +61,9 @@ pub(super) fn run(args: &PlaceArgs, options: &Options, talk: &Talk) -> Result<()
     let bar = talk.progress(queue.len() as u64, "deciding");
     let start = Instant::now();
     let mut commit_loop = CommitLoop::with_backend(&mut state, settings, backend);
+    if let Some(typical) = typical {
+        commit_loop = commit_loop.with_typical(typical);
+    }
     decide(&mut commit_loop, &settings, &queue, &mut |cluster, decision| {
         seen += 1;
         if seen.is_multiple_of(STEP) {

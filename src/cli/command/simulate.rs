@@ -37,7 +37,12 @@ pub(super) fn run(args: &SimulateArgs, options: &Options, talk: &Talk) -> Result
         .iter()
         .map(|word| Scheduler::parse(word, defaults).map_err(|error| Failure::input(format_args!("--policy: {error}"))))
         .collect::<Result<_, _>>()?;
-    let (scenario, eta) = scenario(args, talk)?;
+    let (mut scenario, eta) = scenario(args, talk)?;
+    if let Some(origin) = &args.typical.typical {
+        let gpus = scenario.cluster().gpus();
+        let jobs = input::jobs(origin, gpus, args.processors, talk)?;
+        scenario.set_typical(jobs).map_err(|error| Failure::from(FormatError::new(origin, error)))?;
+    }
     let cluster = scenario.cluster();
     let setting = Setting {
         trace: &args.trace,

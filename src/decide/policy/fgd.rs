@@ -7,11 +7,11 @@
 
 use super::score::Node;
 use crate::cluster::GpuMask;
-use crate::fragmentation::fgd::{Typical, exact, peer};
+use crate::fragmentation::fgd::{Gauge, Typical, peer};
 
 /// By how much the fragment grows, and the devices.
-pub(super) fn exact(node: &Node<'_>, typical: &Typical) -> Option<(i64, GpuMask)> {
-    exact::growth(typical.pods(), typical.allowed(node.pool), &node.left, node.ask)
+pub(super) fn exact(node: &Node<'_>, gauge: &Gauge) -> Option<(i64, GpuMask)> {
+    gauge.growth(node.pool, &node.left, node.ask)
 }
 
 /// The score of the authors' simulator, 0 to 100, higher is better, and the devices.

@@ -2,7 +2,7 @@
 
 use super::{Arithmetic, best_fit, dot_product, fgd, gpu_clustering, gpu_packing};
 use crate::cluster::{Cluster, Composition, GpuMask, NodeId, PoolId, UNLIMITED};
-use crate::fragmentation::fgd::{Ask, Left, Typical, choices, peer};
+use crate::fragmentation::fgd::{Ask, Gauge, Left, Typical, choices, peer};
 
 /// Milli-cores of the node that makes CPU and GPUs comparable.
 pub(super) const MILLI_CORES: f64 = 128_000.0;
@@ -52,14 +52,22 @@ pub(in crate::decide) struct Scoring {
     score: Score,
     pub(in crate::decide) arithmetic: Arithmetic,
     typical: Typical,
+    /// The typical pods, for FGD in integers.
+    gauge: Gauge,
     /// Of the typical pods, for FGD as its simulator computes.
     popularity: Vec<f64>,
 }
 
 impl Scoring {
-    pub(in crate::decide) fn new(score: Score, arithmetic: Arithmetic, typical: Typical) -> Self {
+    pub(in crate::decide) fn new(cluster: &Cluster, score: Score, arithmetic: Arithmetic, typical: Typical) -> Self {
         let popularity = peer::popularity(typical.pods(), typical.total());
-        Self { score, arithmetic, typical, popularity }
+        let gauge = Gauge::new(&typical, cluster.pools().len());
+        Self { score, arithmetic, typical, gauge, popularity }
+    }
+
+    /// The typical pods, if a backend can score in the same way: `Kernel::score_fgd`.
+    pub(in crate::decide) fn is_a_kernel(&self) -> Option<&Typical> {
+        matches!((self.score, self.arithmetic), (Score::Fgd, Arithmetic::Exact)).then_some(&self.typical)
     }
 
     /// The place of a node among those that could take an instance, the least first, and the devices that it would get.
@@ -80,7 +88,7 @@ impl Scoring {
         let left = |gpus: &GpuMask| (node.left.gpu_milli.get(gpus.trailing_zeros() as usize).copied(), *gpus);
         let fullest = || choices(&node.left, ask).min_by_key(left);
         match (self.score, self.arithmetic) {
-            (Score::Fgd, Arithmetic::Exact) => fgd::exact(&node, &self.typical),
+            (Score::Fgd, Arithmetic::Exact) => fgd::exact(&node, &self.gauge),
             (Score::Fgd, Arithmetic::Peer) => fgd::peer(&node, &self.typical, &self.popularity).map(highest_first),
             (Score::DotProduct, Arithmetic::Exact) => fullest().map(|gpus| (dot_product::exact(&node), gpus)),
             (Score::DotProduct, Arithmetic::Peer) => fullest().map(|gpus| (-dot_product::peer(&node), gpus)),

@@ -1,6 +1,5 @@
 //! The queries that backends are compared on.
 
-use super::super::backend::EvalError;
 use super::super::fgd::FgdQuery;
 use super::super::query::{NodeOrder, NodeQuery};
 use super::super::synthetic::Numbers;
@@ -42,7 +41,7 @@ fn push(query: &mut NodeQuery, cluster: &Cluster, nodes: u32, (gpus, order): (u8
 }
 
 /// Classes of every size, many of them shares, against typical pods like them.
-pub(super) fn fgd_query(cluster: &Cluster, seed: u64) -> Result<FgdQuery, EvalError> {
+pub(super) fn fgd_query(cluster: &Cluster, seed: u64) -> FgdQuery {
     let mut numbers = Numbers::new(seed);
     let nodes = cluster.nodes().len() as u32;
     let mut typical: Vec<(Request, u64)> = Vec::new();
@@ -52,11 +51,11 @@ pub(super) fn fgd_query(cluster: &Cluster, seed: u64) -> Result<FgdQuery, EvalEr
         typical.push((fgd_request(cluster, nodes, &mut numbers), count));
     }
     let typical = Typical::new(cluster, typical.iter().map(|(request, count)| (request, *count)));
-    let mut query = FgdQuery::new(cluster, &typical)?;
+    let mut query = FgdQuery::new(cluster, &typical);
     for _ in 0..10 {
         query.push(cluster, &fgd_request(cluster, nodes, &mut numbers));
     }
-    Ok(query)
+    query
 }
 
 fn fgd_request(cluster: &Cluster, nodes: u32, numbers: &mut Numbers) -> Request {

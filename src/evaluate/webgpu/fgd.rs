@@ -9,9 +9,12 @@ use super::device::{Device, Entry, put};
 use super::nodes::Resident;
 use super::rank::{Classes, words_of_pools};
 use crate::evaluate::backend::EvalError;
-use crate::evaluate::fgd::{FgdQuery, FgdRow, MAX_PODS};
+use crate::evaluate::fgd::{FgdQuery, FgdRow};
 use crate::evaluate::kernels::Kernel;
 use crate::evaluate::query::DemandClass;
+
+/// Rounds of all loops of a thread together: Mesa's driver for processors allows twice as many.
+const ROUNDS: usize = 1 << 15;
 
 /// Threads of a workgroup, as the kernel has it.
 const THREADS: usize = 64;
@@ -115,10 +118,9 @@ impl Fgd {
     }
 }
 
-/// Rows at a time: they fit a binding, and no thread's loops, over its rows and over the typical pods of each, take more
-/// rounds than a software driver allows.
+/// Rows at a time: they fit a binding, and no thread loops too often over its rows and the typical pods of each.
 fn rows_a_part(device: &Device, query: &FgdQuery) -> usize {
     let room = device.limits.binding.min(device.limits.buffer) as usize / size_of::<FgdRow>();
-    let rounds = MAX_PODS / query.pods().len().max(1);
+    let rounds = ROUNDS / (query.pods().len() + 32);
     room.min(device.limits.groups as usize * THREADS * rounds.max(1)).max(1)
 }

@@ -141,6 +141,8 @@ proptest! {
         prop_assert!((peer - expected as f64 / n.max(1) as f64).abs() < 1e-6 || n == 0);
 
         let growth = exact::growth(&pods, &allowed, &left, &ask);
+        let typical = Typical::with(pods.clone(), vec![vec![0; 3], allowed.to_vec()]);
+        prop_assert_eq!(Gauge::new(&typical, 2).growth(PoolId(1), &left, &ask), growth);
         let mut best: Option<(i128, GpuMask)> = None;
         for gpus in 0..=GpuMask::MAX {
             let share = ask.is_share();

@@ -9,9 +9,9 @@ use crate::workload::TraceJob;
 /// The share of all requests that the typical ones cover at least, in per cent, as in the paper's evaluation.
 pub const COVERAGE_PERCENT: u64 = 95;
 
-/// The most typical pods that are kept, so that no sum of the measure can overflow: a count is below 2^32, the idle
-/// GPUs of a node below 2^14, and 2^16 products of them below 2^62.
-pub const MAX_TYPICAL: usize = 1 << 16;
+/// The most typical pods that are kept, however little they cover: each is looked at for every node. It also keeps every sum
+/// of the measure far below 2^63: a count is below 2^32, the milli-GPU of a node below 2^14.
+pub const MAX_TYPICAL: usize = 256;
 
 /// One typical pod, in plain integers: what a kernel reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
@@ -41,7 +41,7 @@ type Kind = (u32, u32, u32, String);
 
 impl Typical {
     /// The most popular of these requests, each of which stands for as many pods as it says: the shortest list of them
-    /// that covers [`COVERAGE_PERCENT`]. Memory and topology do not tell pods apart. Ties go to the larger milli-cores,
+    /// that covers [`COVERAGE_PERCENT`], of at most [`MAX_TYPICAL`]. Memory and topology do not tell pods apart. Ties go to the larger milli-cores,
     /// then milli-GPU, then devices, then models by name.
     pub fn new<'r>(cluster: &Cluster, requests: impl IntoIterator<Item = (&'r Request, u64)>) -> Self {
         let mut counts: BTreeMap<Kind, (u64, Option<&[ModelId]>)> = BTreeMap::new();
@@ -95,6 +95,13 @@ impl Typical {
             pods.push((job.request(cluster)?, u64::from(job.instances)));
         }
         Ok(Self::new(cluster, pods.into_iter().map(|(request, n)| (cluster.request(request), n))))
+    }
+
+    /// These pods, and for each pool the bits of those that its model allows.
+    #[cfg(test)]
+    pub(super) fn with(pods: Vec<TypicalPod>, allowed: Vec<Vec<u32>>) -> Self {
+        let total = pods.iter().map(|pod| u64::from(pod.count)).sum();
+        Self { pods, allowed, total }
     }
 
     /// The typical pods, the most popular first.

@@ -72,7 +72,7 @@ fn windows_take_what_was_submitted_in_them() {
 #[test]
 fn what_is_wrong_is_told_and_nothing_is_written() {
     for (words, expected) in [
-        ("simulate --trace trace.jsonl --policy fgd", "there is no policy \"fgd\""),
+        ("simulate --trace trace.jsonl --policy fft", "there is no policy \"fft\""),
         ("simulate --trace trace.jsonl --policy best-fit:never", "found a trigger for \"best-fit\""),
         ("simulate --trace trace.jsonl --eta 1.5", "1.5"),
         ("simulate --trace trace.jsonl --eta 0.9 --nodes 3", "cannot be used with"),
