@@ -1,4 +1,4 @@
-// The rows of src/evaluate/abi.rs, query.rs and census.rs: the same bytes, and what several kernels ask of them.
+// The rows of src/evaluate/abi.rs, query.rs, fgd.rs and census.rs: the same bytes, and what several kernels ask of them.
 //
 // Everything is integers of 32 bits and less, and every sum is the same in any order, so that a device gives the bits
 // that src/evaluate/twin/ gives. No header is included: NVRTC has none.
@@ -15,6 +15,7 @@
 // | rank_nodes_count        | tiles(nodes, 2048), ceil(classes / 16)          | 256     | static | 512 bytes a class   |
 // | rank_nodes_scan         | classes                                         | 128     | static | and tile of nodes   |
 // | rank_nodes_place        | tiles(tiles, 4), classes (at most 65,535)       | 128     | static | the same            |
+// | score_fgd               | tiles(nodes, 128), classes (at most 65,535)     | 128     | none   | none                |
 // | apply_edits             | tiles(edits, 128)                               | 128     | none   | none                |
 // | census                  | tiles(nodes, 2048), or fewer                    | 256     | static | none                |
 //
@@ -67,12 +68,20 @@ struct __align__(16) NodeAttributes {
     unsigned short flags;
 };
 
+constexpr unsigned int MAX_GPUS = 16;
+constexpr unsigned int WHOLE_GPU = 1000;
+
+struct __align__(16) NodeGpuMilli {
+    unsigned short left[MAX_GPUS];
+};
+
 struct __align__(16) NodeEdit {
     unsigned int node;
     unsigned int unused[3];
     NodeBits bits;
     NodeAmounts amounts;
     NodeAttributes attributes;
+    NodeGpuMilli gpu_milli;
 };
 
 struct __align__(16) Touch {
@@ -117,7 +126,20 @@ struct __align__(16) DemandClass {
     unsigned int domain;
     unsigned int rack;
     unsigned int pools_at;
-    unsigned int unused;
+    unsigned int gpu_milli;
+};
+
+struct __align__(16) TypicalPod {
+    unsigned int cpu_milli;
+    unsigned int gpu_milli;
+    unsigned int gpus;
+    unsigned int count;
+};
+
+struct FgdRow {
+    unsigned int growth_low;
+    unsigned int growth_high;
+    unsigned int gpus;
 };
 
 struct __align__(16) PoolCensus {
@@ -141,9 +163,10 @@ static_assert(offsetof(NodeBits, state) == 4, "NodeBits");
 static_assert(sizeof(NodeAmounts) == 8 && offsetof(NodeAmounts, memory) == 4, "NodeAmounts");
 static_assert(sizeof(NodeAttributes) == 16 && offsetof(NodeAttributes, rack) == 8, "NodeAttributes");
 static_assert(offsetof(NodeAttributes, composition) == 12, "NodeAttributes");
-static_assert(sizeof(NodeEdit) == 48 && offsetof(NodeEdit, bits) == 16, "NodeEdit");
+static_assert(sizeof(NodeGpuMilli) == 32, "NodeGpuMilli");
+static_assert(sizeof(NodeEdit) == 80 && offsetof(NodeEdit, bits) == 16, "NodeEdit");
 static_assert(offsetof(NodeEdit, amounts) == 24, "NodeEdit");
-static_assert(offsetof(NodeEdit, attributes) == 32, "NodeEdit");
+static_assert(offsetof(NodeEdit, attributes) == 32 && offsetof(NodeEdit, gpu_milli) == 48, "NodeEdit");
 static_assert(sizeof(Touch) == 16 && offsetof(Touch, freed) == 8, "Touch");
 static_assert(offsetof(Touch, taken) == 10 && offsetof(Touch, step) == 12, "Touch");
 static_assert(sizeof(Need) == 8 && offsetof(Need, memory) == 4, "Need");
@@ -152,6 +175,8 @@ static_assert(offsetof(Candidate, delta_phi_star) == 20, "Candidate");
 static_assert(sizeof(ScoreRow) == 32 && offsetof(ScoreRow, opened) == 20, "ScoreRow");
 static_assert(offsetof(ScoreRow, residual) == 28, "ScoreRow");
 static_assert(sizeof(DemandClass) == 32 && offsetof(DemandClass, pools_at) == 24, "DemandClass");
+static_assert(sizeof(TypicalPod) == 16 && offsetof(TypicalPod, count) == 12, "TypicalPod");
+static_assert(sizeof(FgdRow) == 12 && offsetof(FgdRow, gpus) == 8, "FgdRow");
 static_assert(sizeof(PoolCensus) == 96 && offsetof(PoolCensus, by_free) == 28, "PoolCensus");
 
 // Rows in words, each with one load.
@@ -169,6 +194,9 @@ __device__ __forceinline__ int2 words(const Need* need) { return __ldg(reinterpr
 __device__ __forceinline__ uint4 words(const NodeAttributes* attributes) {
     return __ldg(reinterpret_cast<const uint4*>(attributes));
 }
+
+// {cpu_milli, gpu_milli, gpus, count}
+__device__ __forceinline__ uint4 words(const TypicalPod* pod) { return __ldg(reinterpret_cast<const uint4*>(pod)); }
 
 // {node, need, taken << 16 | freed, step}; read once, so that it need not stay in a cache.
 __device__ __forceinline__ uint4 words(const Touch* touch) { return __ldcs(reinterpret_cast<const uint4*>(touch)); }

@@ -1,4 +1,4 @@
-// The rows of src/evaluate/abi.rs, query.rs and census.rs: the same bytes, which a test compares field by field. Fields
+// The rows of src/evaluate/abi.rs, query.rs, fgd.rs and census.rs: the same bytes, which a test compares field by field. Fields
 // of less than a word lie together in one, whose name lists them from the lowest bits up.
 //
 // This text goes before that of every kernel. A kernel walks its work in steps of the whole dispatch, so that any
@@ -26,12 +26,18 @@ struct NodeAttributes {
     composition_flags: u32,
 }
 
+// Two devices a word.
+struct NodeGpuMilli {
+    left: array<vec4<u32>, 2>,
+}
+
 struct NodeEdit {
     node: u32,
     unused: array<u32, 3>,
     bits: NodeBits,
     amounts: NodeAmounts,
     attributes: NodeAttributes,
+    gpu_milli: NodeGpuMilli,
 }
 
 struct Touch {
@@ -70,7 +76,20 @@ struct DemandClass {
     domain: u32,
     rack: u32,
     pools_at: u32,
-    unused: u32,
+    gpu_milli: u32,
+}
+
+struct TypicalPod {
+    cpu_milli: u32,
+    gpu_milli: u32,
+    gpus: u32,
+    count: u32,
+}
+
+struct FgdRow {
+    growth_low: u32,
+    growth_high: u32,
+    gpus: u32,
 }
 
 // `PackedState`: the top bits of its fields, and what was before any step.

@@ -413,6 +413,7 @@ all threads is outdone in the same run.
   score_transfer    the same from host to host, best candidates included
   latency           a small batch from host to host, the median
   rank_nodes        nodes looked at, once for each class
+  score_fgd         nodes scored as FGD does, once for each class
   crossover         the least work for which a device is faster than the cpu
   score_numpy       the cpu and a plain NumPy program on the same batch, where
                     python3 has NumPy

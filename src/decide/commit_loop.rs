@@ -143,24 +143,34 @@ impl<'s> CommitLoop<'s> {
     pub fn with_typical(mut self, typical: Typical) -> Self {
         if let Method::Scored(score, arithmetic) = self.options.policy.method() {
             let cluster = self.state.cluster();
-            self.scorer = Some(Scorer::new(cluster, Scoring::new(cluster, score, arithmetic, typical)));
+            let mut scorer = Scorer::new(cluster, Scoring::new(cluster, score, arithmetic, typical));
+            if let Some(backend) = self.scorer.take().and_then(Scorer::into_backend) {
+                scorer.score_on(backend, cluster);
+            }
+            self.scorer = Some(scorer);
         }
         self
     }
 
-    /// The same, with a backend that ranks nodes for the windows. It never shows in a result; should it fail, the loop
-    /// goes on without it (see [`CommitLoop::backend_fault`]).
+    /// The same, with a backend that ranks nodes for the windows, or scores them for `fgd`. It never shows in a result;
+    /// should it fail, the loop goes on without it (see [`CommitLoop::backend_fault`]).
     pub fn with_backend(state: &'s mut State, options: PlaceOptions, backend: Box<dyn Backend>) -> Self {
         let mut commit_loop = Self::new(state, options);
-        if matches!(options.policy.method(), Method::Ordered(_)) {
-            commit_loop.window.rank_on(backend, commit_loop.state);
+        match options.policy.method() {
+            Method::Ordered(_) => commit_loop.window.rank_on(backend, commit_loop.state),
+            Method::Scored(..) => {
+                if let Some(scorer) = &mut commit_loop.scorer {
+                    scorer.score_on(backend, commit_loop.state.cluster());
+                }
+            }
+            Method::Anchor(_) | Method::Random => {}
         }
         commit_loop
     }
 
     /// Why the backend is no longer used, if it failed.
     pub fn backend_fault(&self) -> Option<&EvalError> {
-        self.window.fault()
+        self.window.fault().or_else(|| self.scorer.as_ref()?.fault())
     }
 
     /// The state as the decisions so far left it.
@@ -249,8 +259,8 @@ impl<'s> CommitLoop<'s> {
     }
 
     fn open_window(&mut self, entries: &[QueueEntry], next: &[QueueEntry]) {
-        let Method::Ordered(order) = self.options.policy.method() else { return };
-        if entries.len() < 2 {
+        let method = self.options.policy.method();
+        if entries.len() < 2 || !matches!(method, Method::Ordered(_) | Method::Scored(..)) {
             return self.window.close();
         }
         let cluster = self.state.cluster();
@@ -260,6 +270,10 @@ impl<'s> CommitLoop<'s> {
             QueueEntry::Remove(_) => None,
         };
         let requests = |entries: &[QueueEntry]| entries.iter().filter_map(submitted).collect::<Vec<_>>();
+        if let Some(scorer) = &mut self.scorer {
+            scorer.prepare(cluster, &self.needs, &requests(entries));
+        }
+        let Method::Ordered(order) = method else { return };
         let threads = self.threads.get_or_insert_with(|| {
             let builder = rayon::ThreadPoolBuilder::new().num_threads(self.options.threads);
             // Without threads of its own the loop ranks on the one that it has.

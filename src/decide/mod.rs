@@ -4,6 +4,7 @@
 //! of the queue ranks beforehand, on however many threads, only saves work and never shows in a result.
 
 mod audit;
+mod bulk_scorer;
 mod commit_loop;
 mod findings;
 mod need;

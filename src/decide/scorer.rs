@@ -5,6 +5,7 @@
 //! instance on any node that fits lowers by exactly one what that node can still take, so that a gang that fits is placed
 //! whole, whatever the scores (see `placer.rs`).
 
+use super::bulk_scorer::BulkScorer;
 use super::need::{Need, Needs};
 use super::policy::Arithmetic;
 use super::policy::score::Scoring;
@@ -12,6 +13,7 @@ use super::region::RegionRoom;
 use super::tournament::Tournament;
 use crate::anchor::{State, Transaction};
 use crate::cluster::{Cluster, GpuMask, JobId, NodeId, RequestId, Within};
+use crate::evaluate::{Backend, EvalError};
 use crate::fragmentation::fgd::Ask;
 
 /// The most scores that are kept; beyond it, the request that was not asked for the longest is forgotten.
@@ -27,6 +29,17 @@ pub(super) struct Scorer {
     changes: Changes,
     tables: Vec<Option<Table>>,
     n_tables: usize,
+    /// Who scores all nodes for a request that comes for the first time, if not this thread.
+    bulk: Option<Bulk>,
+    fault: Option<EvalError>,
+}
+
+/// A backend, and what it knows.
+#[derive(Debug)]
+struct Bulk {
+    scorer: BulkScorer,
+    /// Changes that its nodes know of.
+    seen: u64,
 }
 
 /// The scores of one request.
@@ -47,7 +60,74 @@ impl Scorer {
         let mut places = vec![0; nodes.len()];
         nodes.iter().enumerate().for_each(|(place, node)| places[node.index()] = place as u32);
         let changes = Changes::new(nodes.len());
-        Self { scoring, nodes, places, changes, tables: Vec::new(), n_tables: 0 }
+        Self { scoring, nodes, places, changes, tables: Vec::new(), n_tables: 0, bulk: None, fault: None }
+    }
+
+    /// Lets a backend score for requests that come for the first time, if it can score as this policy does. If it fails,
+    /// now or later, this thread scores again, with the same results.
+    pub(super) fn score_on(&mut self, backend: Box<dyn Backend>, cluster: &Cluster) {
+        let Some(typical) = self.scoring.is_a_kernel() else { return };
+        let seen = self.changes.now();
+        match BulkScorer::new(backend, cluster, typical) {
+            Ok(scorer) => self.bulk = Some(Bulk { scorer, seen }),
+            Err(error) => self.fault = Some(error),
+        }
+    }
+
+    /// Why the backend scores no longer.
+    pub(super) fn fault(&self) -> Option<&EvalError> {
+        self.fault.as_ref()
+    }
+
+    /// The backend, if there is one, for another use.
+    pub(super) fn into_backend(self) -> Option<Box<dyn Backend>> {
+        self.bulk.map(|bulk| bulk.scorer.into_backend())
+    }
+
+    /// Scores for those of some requests that have no scores yet, all at once, if there is a backend.
+    pub(super) fn prepare(&mut self, cluster: &Cluster, needs: &Needs, requests: &[RequestId]) {
+        if self.bulk.is_none() {
+            return;
+        }
+        self.make_room(cluster);
+        let lacks = |request: &RequestId| self.tables[request.index()].is_none() && needs.of(*request).within.is_none();
+        let mut requests: Vec<RequestId> = requests.iter().copied().filter(lacks).collect();
+        requests.sort_unstable();
+        requests.dedup();
+        requests.truncate((MOST_SCORES / self.nodes.len().max(1)).saturating_sub(self.n_tables));
+        if !requests.is_empty() {
+            self.score_in_bulk(cluster, &requests);
+        }
+    }
+
+    /// Lets the backend score for these requests. False if there is none, or none any more.
+    fn score_in_bulk(&mut self, cluster: &Cluster, requests: &[RequestId]) -> bool {
+        let Some(Bulk { scorer, seen }) = &mut self.bulk else { return false };
+        let now = self.changes.now();
+        let updated = match self.changes.reach(*seen) {
+            true => scorer.update(cluster, self.changes.since(*seen)),
+            false => scorer.reload(cluster),
+        };
+        *seen = now;
+        match updated.and_then(|()| scorer.score(cluster, requests)) {
+            Ok(tables) => {
+                for (request, scores) in requests.iter().zip(tables) {
+                    let table = self.tables[request.index()].replace(Table { seen: now, scores });
+                    self.n_tables += usize::from(table.is_none());
+                }
+                true
+            }
+            Err(error) => {
+                self.bulk = None;
+                self.fault = Some(error);
+                false
+            }
+        }
+    }
+
+    /// Makes room for the scores of all requests that there are.
+    fn make_room(&mut self, cluster: &Cluster) {
+        self.tables.resize_with(cluster.requests().len(), || None);
     }
 
     /// Says that a node changed.
@@ -89,10 +169,12 @@ impl Scorer {
 
     /// The best of all nodes, and the devices there.
     fn best(&mut self, cluster: &Cluster, request: RequestId, need: &Need, ask: &Ask) -> Option<(NodeId, GpuMask)> {
-        if self.tables.len() <= request.index() {
-            self.tables.resize_with(request.index() + 1, || None);
+        self.make_room(cluster);
+        let known = |table: &Table| self.changes.reach(table.seen);
+        if !self.tables[request.index()].as_ref().is_some_and(known) {
+            self.score_in_bulk(cluster, &[request]);
         }
-        let Self { scoring, nodes, places, changes, tables, n_tables } = &mut *self;
+        let Self { scoring, nodes, places, changes, tables, n_tables, .. } = &mut *self;
         let key = |node: NodeId| score(scoring, cluster, need, ask, node).map_or(Tournament::NEVER, |(key, _)| key);
         match &mut tables[request.index()] {
             Some(table) if changes.reach(table.seen) => {

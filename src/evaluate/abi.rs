@@ -7,7 +7,7 @@
 use bytemuck::{Pod, Zeroable};
 
 use crate::anchor::{Outside, Shape};
-use crate::cluster::{Cluster, GpuMask, Node, NodeId, UNLIMITED, slot_width};
+use crate::cluster::{Cluster, GpuMask, MAX_GPUS, Node, NodeId, UNLIMITED, slot_width};
 
 /// "None" in a word that otherwise holds an index: no rack, no node, no candidate.
 pub const NONE: u32 = u32::MAX;
@@ -244,6 +244,22 @@ impl NodeAttributes {
     }
 }
 
+/// What is left of each device of a node, in thousandths: all of a free one, none of one that is held whole, that is
+/// broken or not there. Aligned as words are, which all rows are copied by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C, align(4))]
+pub struct NodeGpuMilli {
+    /// By the device's number.
+    pub left: [u16; MAX_GPUS],
+}
+
+impl NodeGpuMilli {
+    /// The row of a node.
+    pub fn of(cluster: &Cluster, id: NodeId) -> Self {
+        Self { left: cluster.gpu_milli_left(id) }
+    }
+}
+
 /// The rows of one node after edits, as they replace those that are resident.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
@@ -258,6 +274,8 @@ pub struct NodeEdit {
     pub amounts: NodeAmounts,
     /// Its attributes.
     pub attributes: NodeAttributes,
+    /// What is left of its devices.
+    pub gpu_milli: NodeGpuMilli,
 }
 
 impl NodeEdit {
@@ -270,6 +288,7 @@ impl NodeEdit {
             bits: NodeBits::of(node),
             amounts: NodeAmounts::of(node),
             attributes: NodeAttributes::of(node),
+            gpu_milli: NodeGpuMilli::of(cluster, id),
         }
     }
 
@@ -350,7 +369,9 @@ mod tests {
         assert_eq!(size_of::<NodeBits>(), 8);
         assert_eq!(size_of::<NodeAmounts>(), 8);
         assert_eq!(size_of::<NodeAttributes>(), 16);
-        assert_eq!(size_of::<NodeEdit>(), 48);
+        assert_eq!(size_of::<NodeGpuMilli>(), 32);
+        assert_eq!(align_of::<NodeGpuMilli>(), 4);
+        assert_eq!(size_of::<NodeEdit>(), 80);
         assert_eq!(size_of::<Touch>(), 16);
         assert_eq!(size_of::<Candidate>(), 32);
         assert_eq!(size_of::<ScoreRow>(), 32);

@@ -3,6 +3,7 @@
 use super::abi::NodeEdit;
 use super::batch::{Batch, Scores};
 use super::census::Census;
+use super::fgd::{FgdQuery, FgdRow};
 use super::measure::Speed;
 use super::node_rows::NodeRows;
 use super::query::NodeQuery;
@@ -48,6 +49,12 @@ pub trait Backend: Send {
         let _ = query;
         Ok(false)
     }
+
+    /// Scores every node for each class of demand as FGD does: class by class, a row for each node.
+    ///
+    /// # Errors
+    /// If the query is about another cluster, or the device fails.
+    fn score_fgd(&mut self, query: &FgdQuery, out: &mut Vec<FgdRow>) -> Result<(), EvalError>;
 
     /// Counts the nodes.
     ///

@@ -13,6 +13,7 @@ use super::abi::{NodeEdit, ScoreRow, Touch};
 use super::backend::{Backend, EvalError};
 use super::batch::{Batch, Scores};
 use super::census::Census;
+use super::fgd::{FgdQuery, FgdRow};
 use super::measure::{self, Speed, plain_read};
 use super::node_rows::NodeRows;
 use super::query::NodeQuery;
@@ -166,6 +167,20 @@ impl Backend for Cpu {
         match self.pool_for(query.len() * self.state.len()) {
             None => nodes::rank_nodes(&self.state, query, out),
             Some(pool) => pool.install(|| nodes::rank_nodes_in_pool(&self.state, query, out)),
+        }
+        Ok(())
+    }
+
+    fn score_fgd(&mut self, query: &FgdQuery, out: &mut Vec<FgdRow>) -> Result<(), EvalError> {
+        EvalError::check_query(query.demands(), self.state.pools)?;
+        let nodes = self.state.len();
+        out.resize(query.len() * nodes, FgdRow::REFUSED);
+        let score = |(at, row): (usize, &mut FgdRow)| {
+            *row = query.score_by_gauge(at / nodes, &self.state, at % nodes);
+        };
+        match self.pool_for(out.len() * query.pods().len()) {
+            None => out.iter_mut().enumerate().for_each(score),
+            Some(pool) => pool.install(|| out.par_iter_mut().enumerate().for_each(score)),
         }
         Ok(())
     }

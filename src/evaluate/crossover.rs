@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use super::abi::{Candidate, Need, Touch};
 use super::backend::{Backend, EvalError};
 use super::batch::{Batch, BatchRows, Scores};
+use super::fgd::FgdQuery;
 use super::query::{DemandClass, NodeOrder, NodeQuery};
 
 /// What is wanted of `--crossover`.
@@ -37,6 +38,11 @@ impl Work {
     /// The work of ranking so many nodes.
     pub fn of_query(query: &NodeQuery, nodes: usize) -> Self {
         Self::Nodes(query.len() as u64 * nodes as u64)
+    }
+
+    /// The work of scoring so many nodes as FGD does: each is looked at once for each typical pod too.
+    pub fn of_fgd(query: &FgdQuery, nodes: usize) -> Self {
+        Self::Nodes(query.len() as u64 * nodes as u64 * query.pods().len().max(1) as u64)
     }
 
     /// Its number.

@@ -9,6 +9,8 @@
 mod chunks;
 mod device;
 mod driver;
+mod entry;
+mod fgd;
 mod kernels;
 mod lane;
 mod memory;
@@ -27,6 +29,7 @@ use super::abi::NodeEdit;
 use super::backend::{Backend, DeviceInfo, EvalError};
 use super::batch::{Batch, Scores};
 use super::census::Census;
+use super::fgd::{FgdQuery, FgdRow};
 use super::measure::Speed;
 use super::node_rows::NodeRows;
 use super::query::NodeQuery;
@@ -126,6 +129,13 @@ impl Backend for Cuda {
     fn begin_ranking(&mut self, query: &NodeQuery) -> Result<bool, EvalError> {
         EvalError::check_query(query, self.device()?.pools())?;
         self.run(|device| device.begin_ranking(query))
+    }
+
+    fn score_fgd(&mut self, query: &FgdQuery, out: &mut Vec<FgdRow>) -> Result<(), EvalError> {
+        let device = self.device()?;
+        EvalError::check_query(query.demands(), device.pools())?;
+        out.resize(query.len() * device.nodes(), FgdRow::REFUSED);
+        self.run(|device| device.score_fgd(query, out))
     }
 
     fn census(&mut self, out: &mut Census) -> Result<(), EvalError> {

@@ -13,6 +13,7 @@ use super::census::Census;
 use super::choose::Opener;
 use super::cpu::Cpu;
 use super::crossover::{Crossover, Crossovers, Work};
+use super::fgd::{FgdQuery, FgdRow};
 use super::measure::Speed;
 use super::node_rows::NodeRows;
 use super::query::NodeQuery;
@@ -232,6 +233,12 @@ impl Backend for Failover {
         let rows = self.processor.rows();
         EvalError::check_query(query, rows.pools)?;
         self.ask(Work::of_query(query, rows.len()), &mut |backend| backend.begin_ranking(query))
+    }
+
+    fn score_fgd(&mut self, query: &FgdQuery, out: &mut Vec<FgdRow>) -> Result<(), EvalError> {
+        let rows = self.processor.rows();
+        EvalError::check_query(query.demands(), rows.pools)?;
+        self.ask(Work::of_fgd(query, rows.len()), &mut |backend| backend.score_fgd(query, out))
     }
 
     fn census(&mut self, out: &mut Census) -> Result<(), EvalError> {

@@ -50,6 +50,8 @@ kernels! {
     best_candidate;
     /// The best nodes for each class of demand.
     rank_nodes;
+    /// FGD's score of every node for each class of demand.
+    score_fgd;
     /// Replaces the rows of edited nodes.
     apply_edits;
     /// Counts the nodes.

@@ -1,6 +1,6 @@
 //! The nodes as the kernels see them: one array a row type.
 
-use super::abi::{NodeAmounts, NodeAttributes, NodeBits, NodeEdit};
+use super::abi::{NodeAmounts, NodeAttributes, NodeBits, NodeEdit, NodeGpuMilli};
 use super::backend::EvalError;
 use crate::cluster::Cluster;
 
@@ -16,6 +16,8 @@ pub struct NodeRows {
     pub amounts: Vec<NodeAmounts>,
     /// The cold rows.
     pub attributes: Vec<NodeAttributes>,
+    /// What is left of the devices.
+    pub gpu_milli: Vec<NodeGpuMilli>,
     /// The number of pools.
     pub pools: usize,
 }
@@ -44,6 +46,8 @@ impl NodeRows {
         self.amounts.extend(nodes.iter().map(NodeAmounts::of));
         self.attributes.clear();
         self.attributes.extend(nodes.iter().map(NodeAttributes::of));
+        self.gpu_milli.clear();
+        self.gpu_milli.extend(cluster.node_ids().map(|node| NodeGpuMilli::of(cluster, node)));
         self.pools = cluster.pools().len();
         Ok(())
     }
@@ -57,6 +61,7 @@ impl NodeRows {
             bits: self.bits[at],
             amounts: self.amounts[at],
             attributes: self.attributes[at],
+            gpu_milli: self.gpu_milli[at],
         }
     }
 

@@ -6,7 +6,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::abi::{NONE, Need, NodeAttributes, NodeBits, PackedState};
 use super::node_rows::NodeRows;
-use crate::cluster::{Cluster, DomainId, PoolId, RackId, Request, slot_width};
+use crate::cluster::{Cluster, DomainId, PoolId, RackId, Request, WHOLE_GPU, slot_width};
 
 /// In which order nodes are preferred. Ties go to the lowest number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -52,8 +52,8 @@ pub struct DemandClass {
     pub rack: u32,
     /// Where the bit set of allowed pools begins, `NONE` if all are.
     pub pools_at: u32,
-    /// Zero.
-    pub unused: u32,
+    /// Thousandths of each of the GPUs; the orders do not look at it.
+    pub gpu_milli: u32,
 }
 
 impl DemandClass {
@@ -66,7 +66,7 @@ impl DemandClass {
         domain: NONE,
         rack: NONE,
         pools_at: NONE,
-        unused: 0,
+        gpu_milli: WHOLE_GPU as u32,
     };
 }
 
@@ -118,7 +118,7 @@ impl NodeQuery {
             domain: domain.map_or(NONE, |domain| domain.0),
             rack: rack.map_or(NONE, |rack| rack.0),
             pools_at,
-            unused: 0,
+            gpu_milli: request.gpu_milli.into(),
         });
         self.classes.len() - 1
     }
@@ -178,19 +178,19 @@ impl NodeQuery {
             return None;
         }
         let key = order_key(class, bits)?;
-        (self.admits(class, &state.attributes[at]) && {
-            let amounts = &state.amounts[at];
-            class.cpu <= amounts.cpu && class.memory <= amounts.memory
-        })
-        .then_some(key)
+        self.admits(class, state, at).then_some(key)
     }
 
-    fn admits(&self, class: &DemandClass, attributes: &NodeAttributes) -> bool {
+    /// Whether a node may host a class and has CPU and memory for it.
+    pub(super) fn admits(&self, class: &DemandClass, state: &NodeRows, node: usize) -> bool {
+        let (amounts, attributes) = (&state.amounts[node], &state.attributes[node]);
         let pool = attributes.pool as usize;
         attributes.flags & NodeAttributes::SCHEDULABLE != 0
             && (class.domain == NONE || class.domain == attributes.domain)
             && (class.rack == NONE || class.rack == attributes.rack)
             && (class.pools_at == NONE || self.pool_bits[class.pools_at as usize + pool / 32] >> (pool % 32) & 1 == 1)
+            && class.cpu <= amounts.cpu
+            && class.memory <= amounts.memory
     }
 }
 

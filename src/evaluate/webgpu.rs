@@ -14,10 +14,10 @@
 //! up: then every node knows its slot. No sort, and ties are in order.
 //!
 //! **What is chunked.** A batch goes over in pieces (`pieces.rs`) that are cut anywhere, inside a candidate too, and that
-//! fit a binding with everything that belongs to them; questions for nodes in as many classes, and a census in as many
-//! pools, as fit. A dispatch has at most as many workgroups as the device allows, and each walks on in steps of that
+//! fit a binding with everything that belongs to them; questions for nodes in as many classes, FGD's scores in as
+//! many nodes and classes, and a census in as many pools, as fit. A dispatch has at most as many workgroups as the device allows, and each walks on in steps of that
 //! many. So the size of a batch is bound by nothing but `MAX_TOUCHES`. Only the nodes must be on the device as a whole:
-//! a cluster whose rows do not fit a binding is refused (16 bytes a node: 8 million nodes at the 128 MiB that every
+//! a cluster whose rows do not fit a binding is refused (32 bytes a node: 4 million nodes at the 128 MiB that every
 //! WebGPU device has).
 //!
 //! **What goes wrong.** A device that is lost, refuses a command or does not answer gives `EvalError::Device`, and every
@@ -27,6 +27,7 @@
 mod adapter;
 mod buffers;
 mod device;
+mod fgd;
 mod limits;
 mod nodes;
 mod pieces;
@@ -39,6 +40,7 @@ pub use adapter::{Adapter, AdapterChoice, adapters};
 pub use limits::Limits;
 
 use self::device::Device;
+use self::fgd::Fgd;
 use self::nodes::Nodes;
 use self::rank::Ranking;
 use self::score::Scoring;
@@ -46,6 +48,7 @@ use super::abi::NodeEdit;
 use super::backend::{Backend, EvalError};
 use super::batch::{Batch, Scores};
 use super::census::Census;
+use super::fgd::{FgdQuery, FgdRow};
 use super::kernels::Kernel;
 use super::measure::Speed;
 use super::node_rows::NodeRows;
@@ -65,6 +68,7 @@ pub struct WebGpu {
     nodes: Nodes,
     scoring: Scoring,
     ranking: Ranking,
+    fgd: Fgd,
     device: Device,
 }
 
@@ -103,6 +107,7 @@ impl WebGpu {
             nodes: Nodes::new(&device, text)?,
             scoring: Scoring::new(&device, text)?,
             ranking: Ranking::new(&device, text)?,
+            fgd: Fgd::new(&device, text)?,
             device,
         })
     }
@@ -162,6 +167,12 @@ impl Backend for WebGpu {
         self.device.check()?;
         EvalError::check_query(query, self.nodes.resident().pools)?;
         self.ranking.begin(&self.device, self.nodes.resident(), query)
+    }
+
+    fn score_fgd(&mut self, query: &FgdQuery, out: &mut Vec<FgdRow>) -> Result<(), EvalError> {
+        self.device.check()?;
+        EvalError::check_query(query.demands(), self.nodes.resident().pools)?;
+        self.fgd.score(&self.device, self.nodes.resident(), query, out)
     }
 
     fn census(&mut self, out: &mut Census) -> Result<(), EvalError> {

@@ -14,7 +14,10 @@ use slotwise::evaluate::conformance;
 use slotwise::evaluate::cuda::DRIVER_FUNCTIONS;
 use slotwise::evaluate::synthetic::{self, Numbers};
 use slotwise::evaluate::twin::Reference;
-use slotwise::evaluate::{Backend, Batch, Census, Cuda, EvalError, NodeOrder, NodeQuery, NodeRows, Scores};
+use slotwise::evaluate::{
+    Backend, Batch, Census, Cuda, EvalError, FgdQuery, FgdRow, Kernel, NodeOrder, NodeQuery, NodeRows, Scores,
+};
+use slotwise::fragmentation::fgd::Typical;
 
 use crate::cuda_build::{empty_library, misuse, stand_in};
 use crate::cuda_process::{HANGS, Settings, calls, program, test_with, text};
@@ -93,6 +96,13 @@ fn ask_everything(backend: &mut Cuda) -> Result<(), EvalError> {
             reference.rank_nodes(&query, &mut expected)?;
             assert_eq!(found, expected);
         }
+        let typical = Typical::new(&cluster, cluster.job_ids().take(50).map(|job| (cluster.request_of(job), 2)));
+        let mut question = FgdQuery::new(&cluster, &typical);
+        cluster.job_ids().take(12).for_each(|job| _ = question.push(&cluster, cluster.request_of(job)));
+        let (mut rows, mut expected_rows) = (vec![FgdRow::default(); 5], Vec::new());
+        backend.score_fgd(&question, &mut rows)?;
+        reference.score_fgd(&question, &mut expected_rows)?;
+        assert_eq!(rows, expected_rows);
         let (mut found, mut expected) = (Census::default(), Census::default());
         backend.census(&mut found)?;
         reference.census(&mut expected)?;
@@ -229,7 +239,11 @@ fn the_program_verifies_in_every_order() {
         let output = program(&stand_in(), settings, "verify --backend cuda --quick --format json");
         assert_eq!(output.status.code(), Some(0), "{settings:?}: {}{}", text(&output.stdout), text(&output.stderr));
         let lines = text(&output.stdout);
-        assert_eq!(lines.lines().filter(|line| line.contains("\"ok\":true")).count(), 10, "{settings:?}: {lines}");
+        assert_eq!(
+            lines.lines().filter(|line| line.contains("\"ok\":true")).count(),
+            2 * Kernel::ALL.len(),
+            "{settings:?}: {lines}"
+        );
     }
 }
 
@@ -286,14 +300,21 @@ fn a_queue_is_placed_alike_whatever_fails() {
     let queue = folder.path().join("queue.jsonl");
     std::fs::write(&queue, lines).unwrap();
     let queue = queue.display();
-    let words = format!("place --cluster synthetic:2000:3 --queue {queue} --policy best-fit --window 32 --backend");
+    for (policy, faults) in [("best-fit", 12), ("fgd", 4)] {
+        let words = format!("place --cluster synthetic:2000:3 --queue {queue} --policy {policy} --window 32 --backend");
+        placed_alike(&words, faults);
+    }
+}
+
+/// The command gives the same whatever fails, tried with so many calls.
+fn placed_alike(words: &str, faults: usize) {
     let cpu = program(&stand_in(), &[], &format!("{words} cpu"));
     let cuda = |settings: Settings| program(&stand_in(), settings, &format!("{words} cuda"));
     let whole = cuda(&[("STANDIN_COUNT", "1")]);
     assert_eq!((whole.status.code(), text(&whole.stdout)), (Some(0), text(&cpu.stdout)), "{}", text(&whole.stderr));
     let n = calls(&whole)["any"];
     let mut gone_on = 0;
-    for at in (1..=n).step_by((n as usize / 12).max(1)) {
+    for at in (1..=n).step_by((n as usize / faults).max(1)) {
         for way in ["719:sticky", "999:lost", "719:late"] {
             let fault = format!("any:{at}:{way}");
             let output = cuda(&[("STANDIN_FAIL", &fault)]);

@@ -5,10 +5,11 @@ use slotwise::cluster::{
     Cluster, ClusterBuilder, Composition, DomainId, GpuMask, NodeId, NodeSpec, RackId, Request, lowest_gpus,
 };
 use slotwise::evaluate::abi::{
-    Candidate, NONE, Need, NodeAmounts, NodeAttributes, NodeBits, NodeEdit, PackedState, Touch,
+    Candidate, NONE, Need, NodeAmounts, NodeAttributes, NodeBits, NodeEdit, NodeGpuMilli, PackedState, Touch,
 };
 use slotwise::evaluate::synthetic::Numbers;
-use slotwise::evaluate::{Batch, BatchRows, NodeOrder, NodeQuery, NodeRows, Reason};
+use slotwise::evaluate::{Batch, BatchRows, FgdQuery, NodeOrder, NodeQuery, NodeRows, Reason};
+use slotwise::fragmentation::fgd::Typical;
 
 /// Regions of each kind.
 const REGIONS: u32 = 4;
@@ -21,6 +22,7 @@ pub(crate) fn nodes(n: usize, pools: u32, numbers: &mut Numbers) -> NodeRows {
         nodes.bits.push(edit.bits);
         nodes.amounts.push(edit.amounts);
         nodes.attributes.push(edit.attributes);
+        nodes.gpu_milli.push(edit.gpu_milli);
     }
     nodes
 }
@@ -38,6 +40,11 @@ pub(crate) fn node(node: u32, pools: u32, numbers: &mut Numbers) -> NodeEdit {
     }
     let amount = |numbers: &mut Numbers| if numbers.below(4) == 0 { i32::MAX } else { numbers.below(100) as i32 - 10 };
     let region = |numbers: &mut Numbers| if numbers.below(8) == 0 { NONE } else { numbers.below(REGIONS) };
+    let mut gpu_milli = NodeGpuMilli::default();
+    for (gpu, left) in gpu_milli.left.iter_mut().enumerate() {
+        let shared = numbers.below(4) == 0;
+        *left = if free >> gpu & 1 == 1 { 1000 } else { 100 * numbers.below(10) as u16 * u16::from(shared) };
+    }
     NodeEdit {
         node,
         unused: [0; 3],
@@ -55,6 +62,7 @@ pub(crate) fn node(node: u32, pools: u32, numbers: &mut Numbers) -> NodeEdit {
             composition: composition.number(),
             flags: u16::from(numbers.below(8) != 0),
         },
+        gpu_milli,
     }
 }
 
@@ -184,4 +192,30 @@ pub(crate) fn query(cluster: &Cluster, k: usize, classes: usize, numbers: &mut N
         query.push(cluster, &request, NodeOrder::ALL[class % NodeOrder::ALL.len()], domain, rack);
     }
     query
+}
+
+/// So many classes, shares among them, against `typical` requests.
+pub(crate) fn fgd_query(cluster: &Cluster, classes: usize, typical: usize, numbers: &mut Numbers) -> FgdQuery {
+    let pods: Vec<(Request, u64)> =
+        (0..typical).map(|_| (fgd_request(cluster, numbers), [1, 5, 1 << 33][numbers.below(3) as usize])).collect();
+    let typical = Typical::new(cluster, pods.iter().map(|(request, count)| (request, *count)));
+    let mut query = FgdQuery::new(cluster, &typical);
+    for _ in 0..classes {
+        query.push(cluster, &fgd_request(cluster, numbers));
+    }
+    query
+}
+
+fn fgd_request(cluster: &Cluster, numbers: &mut Numbers) -> Request {
+    let gpus = [0, 1, 1, 1, 2, 4, 8][numbers.below(7) as usize];
+    let share = gpus == 1 && numbers.below(3) > 0;
+    let model = cluster.pool(cluster.node(NodeId(numbers.below(MODELS as u32))).pool()).model;
+    Request {
+        gpus,
+        // The steps of what is left on shared devices, and others.
+        gpu_milli: if share { 50 * (1 + numbers.below(19)) as u16 } else { 1000 },
+        cpu_milli: numbers.below(60) * numbers.below(2),
+        models: model.filter(|_| numbers.below(4) == 0).map(|model| [model].into()),
+        ..Request::default()
+    }
 }

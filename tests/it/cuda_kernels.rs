@@ -8,7 +8,7 @@ use slotwise::cluster::N_COMPOSITIONS;
 use slotwise::evaluate::abi::{NodeEdit, ScoreRow};
 use slotwise::evaluate::conformance::compare;
 use slotwise::evaluate::synthetic::Numbers;
-use slotwise::evaluate::{Batch, Census, Kernel, NodeQuery, NodeRows, PoolCensus, Reason, twin};
+use slotwise::evaluate::{Batch, Census, FgdQuery, FgdRow, Kernel, NodeQuery, NodeRows, PoolCensus, Reason, twin};
 
 use crate::cuda_build::{Fault, entry_points, runner};
 use crate::cuda_device::{Arg, Buffer, Device, Order, rows};
@@ -42,13 +42,17 @@ struct Resident {
     bits: Buffer,
     amounts: Buffer,
     attributes: Buffer,
+    gpu_milli: Buffer,
 }
 
 impl Resident {
     fn new(device: &mut Device, nodes: &NodeRows) -> Self {
-        let [bits, amounts, attributes] =
-            [device.buffer(&nodes.bits), device.buffer(&nodes.amounts), device.buffer(&nodes.attributes)];
-        Self { bits, amounts, attributes }
+        Self {
+            bits: device.buffer(&nodes.bits),
+            amounts: device.buffer(&nodes.amounts),
+            attributes: device.buffer(&nodes.attributes),
+            gpu_milli: device.buffer(&nodes.gpu_milli),
+        }
     }
 }
 
@@ -171,11 +175,44 @@ fn check_ranks(runner: &Path, order: Order, nodes: &NodeRows, query: &NodeQuery,
     verdict(Kernel::rank_nodes, nodes.len(), &rows::<u32>(&found[0]), &expected)
 }
 
+/// Scores all nodes as FGD does, so many classes at a time.
+fn check_fgd(runner: &Path, order: Order, nodes: &NodeRows, query: &FgdQuery, at_once: usize) -> Verdict {
+    let mut device = Device::default();
+    let resident = Resident::new(&mut device, nodes);
+    let pool_bits = device.buffer(query.demands().pool_bits());
+    let (pods, allowed) = (device.buffer(query.pods()), device.buffer(query.allowed()));
+    let width = query.len() * nodes.len();
+    let out = device.poisoned::<FgdRow>(width);
+    for (chunk, classes) in query.demands().classes().chunks(at_once).enumerate() {
+        let demands = device.buffer(classes);
+        let args: [Arg; 11] = [
+            resident.amounts.into(),
+            resident.attributes.into(),
+            resident.gpu_milli.into(),
+            demands.into(),
+            pool_bits.into(),
+            pods.into(),
+            allowed.into(),
+            nodes.len().into(),
+            query.pods().len().into(),
+            query.words().into(),
+            out.from::<FgdRow>(chunk * at_once * nodes.len()).into(),
+        ];
+        device.launch("score_fgd", (tiles(nodes.len(), 128), classes.len()), 128, &args);
+    }
+    device.read::<FgdRow>(out, width);
+    let found = device.run(runner, order)?;
+    let mut expected = vec![FgdRow::default(); width];
+    twin::score_fgd::score_fgd(nodes, query, &mut expected);
+    verdict(Kernel::score_fgd, nodes.len(), &rows::<FgdRow>(&found[0]), &expected)
+}
+
 fn check_edits(runner: &Path, order: Order, nodes: &NodeRows, edits: &[NodeEdit]) -> Verdict {
     let mut device = Device::default();
-    let Resident { bits, amounts, attributes } = Resident::new(&mut device, nodes);
-    let args: [Arg; 5] =
-        [device.buffer(edits).into(), edits.len().into(), bits.into(), amounts.into(), attributes.into()];
+    let Resident { bits, amounts, attributes, gpu_milli } = Resident::new(&mut device, nodes);
+    let edit_rows = device.buffer(edits);
+    let args: [Arg; 6] =
+        [edit_rows.into(), edits.len().into(), bits.into(), amounts.into(), attributes.into(), gpu_milli.into()];
     device.launch("apply_edits", (tiles(edits.len(), 128), 1), 128, &args);
     let mut expected = nodes.clone();
     twin::apply_edits::apply_edits(&mut expected, edits);
@@ -185,10 +222,12 @@ fn check_edits(runner: &Path, order: Order, nodes: &NodeRows, edits: &[NodeEdit]
     read(&mut device, bits, &expected.bits);
     read(&mut device, amounts, &expected.amounts);
     read(&mut device, attributes, &expected.attributes);
+    read(&mut device, gpu_milli, &expected.gpu_milli);
     let found = device.run(runner, order)?;
     verdict(Kernel::apply_edits, nodes.len(), &rows(&found[0]), &expected.bits)?;
     verdict(Kernel::apply_edits, nodes.len(), &rows(&found[1]), &expected.amounts)?;
-    verdict(Kernel::apply_edits, nodes.len(), &rows(&found[2]), &expected.attributes)
+    verdict(Kernel::apply_edits, nodes.len(), &rows(&found[2]), &expected.attributes)?;
+    verdict(Kernel::apply_edits, nodes.len(), &rows(&found[3]), &expected.gpu_milli)
 }
 
 fn check_census(runner: &Path, order: Order, nodes: &NodeRows, blocks: usize) -> Verdict {
@@ -315,6 +354,19 @@ fn nodes_rank_as_the_twin_says() {
 }
 
 #[test]
+fn nodes_score_for_fgd_as_the_twin_says() {
+    let mut numbers = Numbers::new(12);
+    let cluster = inputs::many_pools();
+    for (n, classes, typical, at_once) in
+        [(0, 5, 9, 5), (1, 5, 0, 2), (127, 12, 33, 12), (128, 9, 1, 4), (129, 30, 70, 7), (3000, 8, 100, 8)]
+    {
+        let nodes = inputs::nodes(n, cluster.pools().len() as u32, &mut numbers);
+        let query = inputs::fgd_query(&cluster, classes, typical, &mut numbers);
+        in_both_orders(|runner, order| check_fgd(runner, order, &nodes, &query, at_once));
+    }
+}
+
+#[test]
 fn edits_and_counts_are_what_the_twin_says() {
     let mut numbers = Numbers::new(13);
     for n in EDGES {
@@ -341,6 +393,8 @@ fn check_all(runner: &Path, order: Order) -> Verdict {
     let cluster = inputs::many_pools();
     let query = inputs::query(&cluster, 700, 20, &mut numbers);
     check_ranks(runner, order, &nodes, &query, 20)?;
+    let query = inputs::fgd_query(&cluster, 12, 40, &mut numbers);
+    check_fgd(runner, order, &nodes, &query, 12)?;
     check_census(runner, order, &nodes, 2)?;
     let edits: Vec<NodeEdit> = (0..40).map(|node| inputs::node(node, 3, &mut numbers)).collect();
     check_edits(runner, order, &nodes, &edits)
@@ -361,6 +415,9 @@ fn planted_faults_are_found() {
         (Kernel::score_candidates, "part <= (end - 1) / TILE", "part < (end - 1) / TILE"),
         (Kernel::best_candidate, "equal && key[word] < best.key[word]", "equal && key[word] <= best.key[word]"),
         (Kernel::rank_nodes, "(1u << lane) - 1", "(2u << lane) - 1"),
+        (Kernel::score_fgd, "is_able = rest >= pod.y", "is_able = rest > pod.y"),
+        (Kernel::score_fgd, "growth[gpu] < least", "growth[gpu] <= least"),
+        (Kernel::apply_edits, "left[1] = words[4];", ""),
         (Kernel::apply_edits, "hot.z, hot.w", "hot.w, hot.z"),
         (Kernel::census, "pools) + i, pool_words[i]", "pools) + i, 1u"),
     ] {

@@ -5,11 +5,13 @@ use std::sync::{Arc, Mutex};
 use proptest::prelude::*;
 use slotwise::anchor::State;
 use slotwise::cluster::Cluster;
-use slotwise::decide::{CommitLoop, Decision, PlaceOptions, Policy};
+use slotwise::decide::{Arithmetic, CommitLoop, Decision, PlaceOptions, Policy};
 use slotwise::evaluate::abi::NodeEdit;
 use slotwise::evaluate::measure::Speed;
 use slotwise::evaluate::twin::Reference;
-use slotwise::evaluate::{self, Backend, Batch, Census, Choice, EvalError, NodeQuery, NodeRows, Scores};
+use slotwise::evaluate::{
+    self, Backend, Batch, Census, Choice, EvalError, FgdQuery, FgdRow, NodeQuery, NodeRows, Scores,
+};
 use slotwise::workload::QueueEntry;
 
 use crate::decide_support::{JobPlan, Step, node_plan, options, plain_job, plain_nodes, queue, run, steps};
@@ -59,6 +61,36 @@ proptest! {
         let options = PlaceOptions { window, threads, ..options };
         prop_assert_eq!(run_ahead(&cluster, &queue, options).0, expected);
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    /// A backend that scores nodes for FGD does not show, nor do windows.
+    #[test]
+    fn a_backend_that_scores_does_not_show(
+        nodes in prop::collection::vec(node_plan(), 1..30),
+        steps in steps(5, 2..60),
+        window in 1usize..80,
+    ) {
+        let (cluster, queue) = queue(&nodes, &steps);
+        let options = options(Policy::Fgd(Arithmetic::Exact));
+        let (expected, _) = run(&cluster, &queue, options);
+        let (decisions, notes) = run_ahead(&cluster, &queue, PlaceOptions { window, ..options });
+        prop_assert_eq!(decisions, expected);
+        // Nothing but scores is asked for, and not without need.
+        prop_assert!(notes.matches(['a', 'A', 'b']).next().is_none() && notes.matches('f').count() <= steps.len());
+    }
+}
+
+#[test]
+fn requests_are_scored_in_bulk_when_they_come_for_the_first_time() {
+    let (cluster, queue) = limited_queue(12);
+    let options = PlaceOptions { window: 4, ..options(Policy::Fgd(Arithmetic::Exact)) };
+    let (decisions, notes) = run_ahead(&cluster, &queue, options);
+    assert_eq!(decisions, run(&cluster, &queue, options).0);
+    // There are three kinds of jobs, all of them among the first.
+    assert_eq!(notes, "fdddddddddddd");
 }
 
 /// A backend that answers with what it found when the question was begun, as a device does, and notes what it does: edits,
@@ -117,6 +149,11 @@ impl Backend for Ahead {
         self.inside.rank_nodes(query, &mut answer)?;
         self.begun = Some((query.clone(), answer));
         Ok(true)
+    }
+
+    fn score_fgd(&mut self, query: &FgdQuery, out: &mut Vec<FgdRow>) -> Result<(), EvalError> {
+        self.note('f');
+        self.inside.score_fgd(query, out)
     }
 
     fn census(&mut self, out: &mut Census) -> Result<(), EvalError> {
@@ -188,6 +225,10 @@ impl Backend for Failing {
     fn rank_nodes(&mut self, query: &NodeQuery, out: &mut Vec<u32>) -> Result<(), EvalError> {
         self.answers = self.answers.checked_sub(1).ok_or_else(|| EvalError::Device("unplugged".to_owned()))?;
         self.inside.rank_nodes(query, out)
+    }
+
+    fn score_fgd(&mut self, query: &FgdQuery, out: &mut Vec<FgdRow>) -> Result<(), EvalError> {
+        self.inside.score_fgd(query, out)
     }
 
     fn census(&mut self, out: &mut Census) -> Result<(), EvalError> {

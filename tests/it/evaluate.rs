@@ -8,8 +8,8 @@ use slotwise::evaluate::conformance::{Extent, Faulty};
 use slotwise::evaluate::measure::Speed;
 use slotwise::evaluate::twin::Reference;
 use slotwise::evaluate::{
-    Backend, Batch, BatchBuilder, BatchRows, CandidateSet, Census, Choice, Cpu, EvalError, Kernel, Move, NodeQuery,
-    NodeRows, Place, Reason, Scores, conformance, open, synthetic,
+    Backend, Batch, BatchBuilder, BatchRows, CandidateSet, Census, Choice, Cpu, EvalError, FgdQuery, FgdRow, Kernel,
+    Move, NodeQuery, NodeRows, Place, Reason, Scores, conformance, open, synthetic,
 };
 
 #[test]
@@ -67,6 +67,9 @@ impl<B: Backend> Backend for Spoilt<B> {
             fault(out);
         }
         Ok(())
+    }
+    fn score_fgd(&mut self, query: &FgdQuery, out: &mut Vec<FgdRow>) -> Result<(), EvalError> {
+        self.0.score_fgd(query, out)
     }
     fn census(&mut self, out: &mut Census) -> Result<(), EvalError> {
         self.0.census(out)?;

@@ -4,14 +4,15 @@ use std::sync::{Arc, Mutex};
 
 use slotwise::anchor::State;
 use slotwise::cluster::{Cluster, Edit};
-use slotwise::decide::{CommitLoop, Decision, PlaceOptions, Policy};
+use slotwise::decide::{Arithmetic, CommitLoop, Decision, PlaceOptions, Policy};
 use slotwise::evaluate::abi::{NONE, NodeEdit, ScoreRow};
 use slotwise::evaluate::measure::Speed;
 use slotwise::evaluate::twin::Reference;
 use slotwise::evaluate::{
-    Backend, Batch, Census, Choice, Cpu, Crossover, EvalError, Failover, NodeOrder, NodeQuery, NodeRows, Opener,
-    Scores, open_safely, synthetic,
+    Backend, Batch, Census, Choice, Cpu, Crossover, EvalError, Failover, FgdQuery, FgdRow, NodeOrder, NodeQuery,
+    NodeRows, Opener, Scores, open_safely, synthetic,
 };
+use slotwise::fragmentation::fgd::Typical;
 
 use crate::decide_support::{JobPlan, Step, options, plain_job, plain_nodes, queue, run};
 
@@ -24,10 +25,12 @@ enum Call {
     Evaluate,
     Begin,
     Rank,
+    Fgd,
     Census,
 }
 
-const CALLS: [Call; 7] = [Call::Open, Call::Load, Call::Apply, Call::Evaluate, Call::Begin, Call::Rank, Call::Census];
+const CALLS: [Call; 8] =
+    [Call::Open, Call::Load, Call::Apply, Call::Evaluate, Call::Begin, Call::Rank, Call::Fgd, Call::Census];
 
 /// What a device was asked, and at which of these calls it fails.
 #[derive(Debug)]
@@ -115,6 +118,12 @@ impl Backend for Mock {
         Ok(true)
     }
 
+    fn score_fgd(&mut self, query: &FgdQuery, out: &mut Vec<FgdRow>) -> Result<(), EvalError> {
+        *out = vec![FgdRow::default(); 3];
+        asked(&self.script, Call::Fgd)?;
+        self.inside.score_fgd(query, out)
+    }
+
     fn census(&mut self, out: &mut Census) -> Result<(), EvalError> {
         out.reset(9);
         asked(&self.script, Call::Census)?;
@@ -134,8 +143,11 @@ pub(crate) fn failover(devices: Vec<Opener>, crossover: Crossover) -> (Failover,
     (Failover::new(Cpu::new(1).unwrap(), devices, crossover, warn), said)
 }
 
+/// What a backend answers in one round.
+type Answers = (Scores, Vec<u32>, Vec<FgdRow>, Census);
+
 /// All that a backend can be asked, on a cluster that changes.
-pub(crate) fn conversation(backend: &mut dyn Backend) -> Result<Vec<(Scores, Vec<u32>, Census)>, EvalError> {
+pub(crate) fn conversation(backend: &mut dyn Backend) -> Result<Vec<Answers>, EvalError> {
     let mut answers = Vec::new();
     for seed in 0..2 {
         let mut cluster = synthetic::cluster(60 + seed as usize, seed).unwrap();
@@ -146,8 +158,10 @@ pub(crate) fn conversation(backend: &mut dyn Backend) -> Result<Vec<(Scores, Vec
             backend.evaluate(&batch, &mut row)?;
             backend.begin_ranking(&query(&cluster))?;
             backend.rank_nodes(&query(&cluster), &mut best)?;
+            let mut fgd = Vec::new();
+            backend.score_fgd(&fgd_query(&cluster), &mut fgd)?;
             backend.census(&mut census)?;
-            answers.push((row, best, census));
+            answers.push((row, best, fgd, census));
             // Twice in a row, so that a node is edited twice before anybody asks.
             for part in 0..2 {
                 backend.apply(&depart(&mut cluster, 5 * round as usize + part))?;
@@ -165,6 +179,13 @@ fn query(cluster: &Cluster) -> NodeQuery {
             query.push(cluster, &request, order, None, None);
         }
     }
+    query
+}
+
+fn fgd_query(cluster: &Cluster) -> FgdQuery {
+    let typical = Typical::new(cluster, cluster.job_ids().map(|job| (cluster.request_of(job), 3)));
+    let mut query = FgdQuery::new(cluster, &typical);
+    cluster.job_ids().take(3).for_each(|job| _ = query.push(cluster, cluster.request_of(job)));
     query
 }
 
@@ -205,7 +226,7 @@ fn every_call_may_fail() {
             Call::Open => 1,
             Call::Load => 2,
             Call::Apply => 6,
-            Call::Evaluate | Call::Begin | Call::Rank | Call::Census => 8,
+            Call::Evaluate | Call::Begin | Call::Rank | Call::Fgd | Call::Census => 8,
         };
         assert_eq!(failed, expected, "{call:?}");
     }
@@ -354,5 +375,22 @@ fn a_placement_run_survives_every_failure() {
             }
         }
         assert!(failures > 15, "{policy:?}: {failures}");
+    }
+}
+
+#[test]
+fn a_run_of_fgd_survives_every_failure() {
+    let (cluster, queue) = asking_queue();
+    let options = PlaceOptions { window: 2, ..options(Policy::Fgd(Arithmetic::Exact)) };
+    let (expected, _) = run(&cluster, &queue, options);
+    for (call, failures) in [(Call::Open, 1), (Call::Load, 1), (Call::Apply, 1), (Call::Fgd, 2)] {
+        for n in 0..=failures {
+            let (first, second) = (script(Some((call, n))), script(None));
+            let devices = vec![device("first", &first), device("second", &second)];
+            let (backend, said) = failover(devices, Crossover::At(0));
+            assert_eq!(decide(&cluster, &queue, options, backend), expected, "{call:?} {n}");
+            assert_eq!(first.lock().unwrap().failed, n < failures, "{call:?} {n}");
+            assert_eq!(said.lock().unwrap().len(), usize::from(n < failures));
+        }
     }
 }

@@ -65,6 +65,11 @@ impl Scoring {
         Self { score, arithmetic, typical, gauge, popularity }
     }
 
+    /// The typical pods, if a backend can score in the same way: `Kernel::score_fgd`.
+    pub(in crate::decide) fn is_a_kernel(&self) -> Option<&Typical> {
+        matches!((self.score, self.arithmetic), (Score::Fgd, Arithmetic::Exact)).then_some(&self.typical)
+    }
+
     /// The place of a node among those that could take an instance, the least first, and the devices that it would get.
     /// `None` if CPU or devices do not suffice; cordon, model and memory are for the caller to know.
     pub(in crate::decide) fn of(&self, cluster: &Cluster, id: NodeId, ask: &Ask) -> Option<(i64, GpuMask)> {

@@ -4,6 +4,7 @@ use super::super::abi::NodeEdit;
 use super::super::backend::{Backend, EvalError};
 use super::super::batch::{Batch, Scores};
 use super::super::census::Census;
+use super::super::fgd::{FgdQuery, FgdRow};
 use super::super::kernels::Kernel;
 use super::super::measure::Speed;
 use super::super::node_rows::NodeRows;
@@ -56,6 +57,12 @@ impl Backend for Faulty<'_> {
 
     fn begin_ranking(&mut self, query: &NodeQuery) -> Result<bool, EvalError> {
         self.inside.begin_ranking(query)
+    }
+
+    fn score_fgd(&mut self, query: &FgdQuery, out: &mut Vec<FgdRow>) -> Result<(), EvalError> {
+        self.inside.score_fgd(query, out)?;
+        self.spoil(Kernel::score_fgd, out, |row| row.growth_low ^= 1);
+        Ok(())
     }
 
     fn census(&mut self, out: &mut Census) -> Result<(), EvalError> {

@@ -1,8 +1,10 @@
 //! The queries that backends are compared on.
 
+use super::super::fgd::FgdQuery;
 use super::super::query::{NodeOrder, NodeQuery};
 use super::super::synthetic::Numbers;
 use crate::cluster::{Cluster, DomainId, MAX_GPUS, NodeId, RackId, Request, WHOLE_GPU};
+use crate::fragmentation::fgd::Typical;
 
 /// The numbers of nodes wanted a class, up to the most that is promised.
 pub(super) const WANTED: [usize; 6] = [5, 1, 64, 1024, 300, 32];
@@ -36,4 +38,37 @@ fn push(query: &mut NodeQuery, cluster: &Cluster, nodes: u32, (gpus, order): (u8
     let domain: Option<DomainId> = node.and_then(|node| node.domain()).filter(|_| numbers.below(4) == 0);
     let rack: Option<RackId> = node.and_then(|node| node.rack()).filter(|_| numbers.below(4) == 0);
     query.push(cluster, &request, order, domain, rack);
+}
+
+/// Classes of every size, many of them shares, against typical pods like them.
+pub(super) fn fgd_query(cluster: &Cluster, seed: u64) -> FgdQuery {
+    let mut numbers = Numbers::new(seed);
+    let nodes = cluster.nodes().len() as u32;
+    let mut typical: Vec<(Request, u64)> = Vec::new();
+    for _ in 0..40 {
+        // The least popular are left out; some counts need all 32 bits.
+        let count = [1, 7, 1 << 20, u64::from(u32::MAX)][numbers.below(4) as usize];
+        typical.push((fgd_request(cluster, nodes, &mut numbers), count));
+    }
+    let typical = Typical::new(cluster, typical.iter().map(|(request, count)| (request, *count)));
+    let mut query = FgdQuery::new(cluster, &typical);
+    for _ in 0..10 {
+        query.push(cluster, &fgd_request(cluster, nodes, &mut numbers));
+    }
+    query
+}
+
+fn fgd_request(cluster: &Cluster, nodes: u32, numbers: &mut Numbers) -> Request {
+    let node = (nodes > 0).then(|| cluster.node(NodeId(numbers.below(nodes))));
+    let model = node.and_then(|node| cluster.pool(node.pool()).model);
+    let gpus = [0, 1, 1, 1, 1, 2, 4, 8, 16][numbers.below(9) as usize];
+    let share = gpus == 1 && numbers.below(4) > 0;
+    Request {
+        gpus,
+        gpu_milli: if share { 1 + numbers.below(u32::from(WHOLE_GPU) - 1) as u16 } else { WHOLE_GPU },
+        cpu_milli: 500 * numbers.below(40) * numbers.below(2),
+        memory_mib: 600_000 * u32::from(numbers.below(8) == 0),
+        models: model.filter(|_| numbers.below(3) == 0).map(|model| [model].into()),
+        within: None,
+    }
 }

@@ -4,13 +4,14 @@ use super::super::abi::NodeEdit;
 use super::super::backend::{Backend, EvalError};
 use super::super::batch::Batch;
 use super::super::census::Census;
+use super::super::fgd::FgdRow;
 use super::super::kernels::Kernel;
 use super::super::node_rows::NodeRows;
 use super::super::query::NodeQuery;
 use super::super::synthetic;
 use super::super::twin::Reference;
 use super::clusters::{Kind, come_back, depart, turn};
-use super::queries::{WANTED, query};
+use super::queries::{WANTED, fgd_query, query};
 use super::{Check, Extent, batches, compare, scores};
 use crate::cluster::{Cluster, Edit};
 
@@ -83,6 +84,7 @@ impl<'a> Run<'a> {
         self.backend.apply(&edits)?;
         self.reference.load(&nodes)?;
         self.rank_as(Kernel::apply_edits, "every node ranked", &query)?;
+        self.fgd(Kernel::apply_edits, cluster)?;
         self.census(Kernel::apply_edits)?;
         let batch = batches::resident(&nodes)?;
         let [rows, _] = scores(self.backend, &mut self.reference, &batch)?;
@@ -111,6 +113,7 @@ impl<'a> Run<'a> {
         if nodes.len() < 300 && self.extent > Extent::Quick {
             self.rank_ahead("300 classes", &query(cluster, 300, 7, self.seed))?;
         }
+        self.fgd(Kernel::score_fgd, cluster)?;
         self.census(Kernel::census)
     }
 
@@ -136,6 +139,16 @@ impl<'a> Run<'a> {
         self.backend.rank_nodes(query, &mut found)?;
         self.reference.rank_nodes(query, &mut expected)?;
         self.push(case, compare(kernel, self.nodes(), &found, &expected));
+        Ok(())
+    }
+
+    fn fgd(&mut self, kernel: Kernel, cluster: &Cluster) -> Result<(), EvalError> {
+        let query = fgd_query(cluster, self.seed);
+        let poison = FgdRow { growth_low: 7, growth_high: 7, gpus: 7 };
+        let (mut found, mut expected) = (vec![poison; query.len() * self.nodes() + 3], Vec::new());
+        self.backend.score_fgd(&query, &mut found)?;
+        self.reference.score_fgd(&query, &mut expected)?;
+        self.push("scored as FGD does", compare(kernel, self.nodes(), &found, &expected));
         Ok(())
     }
 

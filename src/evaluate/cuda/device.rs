@@ -12,9 +12,10 @@ use super::lane::Lane;
 use super::memory::{DeviceBuffer, Layout, Pinned, Section, stage, unstage};
 use super::ranking::{Desk, Ranking};
 use crate::cluster::N_COMPOSITIONS;
-use crate::evaluate::abi::{NONE, NodeAmounts, NodeAttributes, NodeBits, NodeEdit, Touch};
+use crate::evaluate::abi::{NONE, NodeAmounts, NodeAttributes, NodeBits, NodeEdit, NodeGpuMilli, Touch};
 use crate::evaluate::batch::{Batch, Scores};
 use crate::evaluate::census::{Census, PoolCensus};
+use crate::evaluate::fgd::{FgdQuery, FgdRow};
 use crate::evaluate::measure::Speed;
 use crate::evaluate::node_rows::NodeRows;
 use crate::evaluate::query::NodeQuery;
@@ -138,6 +139,11 @@ impl Device {
         ranking.answer(&mut desk, query, out)
     }
 
+    pub(super) fn score_fgd(&mut self, query: &FgdQuery, out: &mut [FgdRow]) -> Result<(), DriverError> {
+        self.settle()?;
+        self.desk().1.score_fgd(query, out)
+    }
+
     fn desk(&mut self) -> (&mut Ranking, Desk<'_>) {
         let (kernels, nodes, lane) = (&self.kernels, self.nodes.on_device(), &mut self.lanes[0]);
         (&mut self.ranking, Desk { kernels, nodes, lane, scratch: RANK_CHUNKS * self.chunk })
@@ -207,6 +213,7 @@ struct Nodes {
     bits: DeviceBuffer,
     amounts: DeviceBuffer,
     attributes: DeviceBuffer,
+    gpu_milli: DeviceBuffer,
     len: usize,
     pools: usize,
 }
@@ -214,35 +221,52 @@ struct Nodes {
 impl Nodes {
     fn new(stream: &Arc<CudaStream>) -> Self {
         let buffer = || DeviceBuffer::new(stream);
-        Self { bits: buffer(), amounts: buffer(), attributes: buffer(), len: 0, pools: 0 }
+        Self { bits: buffer(), amounts: buffer(), attributes: buffer(), gpu_milli: buffer(), len: 0, pools: 0 }
     }
 
     fn load(&mut self, rows: &NodeRows) -> Result<(), DriverError> {
         // If it fails, nothing is resident.
         (self.len, self.pools) = (0, 0);
-        let (bits, amounts, attributes) = Self::sections(rows.len());
+        let Sections { bits, amounts, attributes, gpu_milli } = Sections::of(rows.len());
         self.bits.reserve(size_of_val(&*rows.bits))?;
         self.amounts.reserve(size_of_val(&*rows.amounts))?;
         self.attributes.reserve(size_of_val(&*rows.attributes))?;
+        self.gpu_milli.reserve(size_of_val(&*rows.gpu_milli))?;
         self.bits.upload_rows(bits, &rows.bits)?;
         self.amounts.upload_rows(amounts, &rows.amounts)?;
         self.attributes.upload_rows(attributes, &rows.attributes)?;
+        self.gpu_milli.upload_rows(gpu_milli, &rows.gpu_milli)?;
         (self.len, self.pools) = (rows.len(), rows.pools);
         Ok(())
     }
 
     fn on_device(&self) -> NodesOnDevice<'_> {
-        let (bits, amounts, attributes) = Self::sections(self.len);
+        let Sections { bits, amounts, attributes, gpu_milli } = Sections::of(self.len);
         NodesOnDevice {
             bits: self.bits.rows(bits),
             amounts: self.amounts.rows(amounts),
             attributes: self.attributes.rows(attributes),
+            gpu_milli: self.gpu_milli.rows(gpu_milli),
         }
     }
+}
 
-    /// Each at the start of its own buffer.
-    fn sections(n: usize) -> (Section<NodeBits>, Section<NodeAmounts>, Section<NodeAttributes>) {
-        (Layout::default().section(n), Layout::default().section(n), Layout::default().section(n))
+/// Where the rows of nodes lie: each at the start of its own buffer.
+struct Sections {
+    bits: Section<NodeBits>,
+    amounts: Section<NodeAmounts>,
+    attributes: Section<NodeAttributes>,
+    gpu_milli: Section<NodeGpuMilli>,
+}
+
+impl Sections {
+    fn of(n: usize) -> Self {
+        Self {
+            bits: Layout::default().section(n),
+            amounts: Layout::default().section(n),
+            attributes: Layout::default().section(n),
+            gpu_milli: Layout::default().section(n),
+        }
     }
 }
 

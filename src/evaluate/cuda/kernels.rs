@@ -1,20 +1,20 @@
 //! The entry points of `kernels/*.cu`: what each takes, and on how many blocks it runs. The table of these is in
 //! `kernels/abi.cuh`.
-#![expect(unsafe_code, reason = "PTX is handed to the driver, and run by it")]
 
 use std::sync::Arc;
 
-use cudarc::driver::sys::CUresult;
-use cudarc::driver::{CudaContext, CudaFunction, CudaModule, CudaStream, DriverError, LaunchConfig, PushKernelArg};
-use cudarc::nvrtc::Ptx;
+use cudarc::driver::{CudaContext, CudaStream, DriverError};
 
-use super::driver::words;
+use super::entry::{Entry, Loaded};
 use super::memory::Rows;
-use super::ptx;
-use crate::evaluate::abi::{Candidate, Need, NodeAmounts, NodeAttributes, NodeBits, NodeEdit, ScoreRow, Touch};
+use crate::evaluate::abi::{
+    Candidate, Need, NodeAmounts, NodeAttributes, NodeBits, NodeEdit, NodeGpuMilli, ScoreRow, Touch,
+};
 use crate::evaluate::census::PoolCensus;
+use crate::evaluate::fgd::FgdRow;
 use crate::evaluate::kernels::Kernel;
 use crate::evaluate::query::DemandClass;
+use crate::fragmentation::fgd::TypicalPod;
 
 /// Touches a block of `score_candidates`.
 const TOUCHES: usize = 512;
@@ -26,6 +26,8 @@ const NODES: usize = 2048;
 const CLASSES: usize = 16;
 /// Tiles a block of the second and third passes.
 const TILES: usize = 4;
+/// Nodes a block of `score_fgd`.
+const FGD_NODES: usize = 128;
 /// Edits a block of `apply_edits`.
 const EDITS: usize = 128;
 
@@ -60,6 +62,7 @@ pub(super) struct NodesOnDevice<'a> {
     pub(super) bits: Rows<'a, NodeBits>,
     pub(super) amounts: Rows<'a, NodeAmounts>,
     pub(super) attributes: Rows<'a, NodeAttributes>,
+    pub(super) gpu_milli: Rows<'a, NodeGpuMilli>,
 }
 
 /// A chunk of a batch, and room for its results. Its candidates and jobs stand together in the batch.
@@ -99,73 +102,16 @@ pub(super) struct ClassesOnDevice<'a> {
     pub(super) slots: Rows<'a, u32>,
 }
 
-/// An argument of a launch.
+/// A chunk of the classes of a question for FGD's scores, what it is about, and room for the answers.
 #[derive(Clone, Copy, Debug)]
-enum Arg {
-    Address(u64),
-    Word(u32),
-}
-
-impl<T> From<Rows<'_, T>> for Arg {
-    fn from(rows: Rows<'_, T>) -> Self {
-        Self::Address(rows.address)
-    }
-}
-
-impl From<u32> for Arg {
-    fn from(word: u32) -> Self {
-        Self::Word(word)
-    }
-}
-
-impl From<usize> for Arg {
-    /// All sizes of a chunk fit a word: `Batch` and `NodeRows` hold no more.
-    fn from(n: usize) -> Self {
-        Self::Word(n as u32)
-    }
-}
-
-impl Arg {
-    fn size(self) -> usize {
-        match self {
-            Self::Address(_) => size_of::<u64>(),
-            Self::Word(_) => size_of::<u32>(),
-        }
-    }
-}
-
-/// An entry point.
-#[derive(Debug)]
-struct Entry {
-    function: CudaFunction,
-    /// Threads a block.
-    threads: u32,
-    /// The sizes of its parameters, as the PTX declares them.
-    sizes: Vec<usize>,
-}
-
-impl Entry {
-    /// Puts a launch on a stream. All addresses among `args` are of rows that the kernel may use as its source says.
-    fn launch(&self, stream: &Arc<CudaStream>, grid: (usize, usize), args: &[Arg]) -> Result<(), DriverError> {
-        if !args.iter().map(|arg| arg.size()).eq(self.sizes.iter().copied()) {
-            // The driver would read beyond the arguments.
-            return Err(DriverError(CUresult::CUDA_ERROR_INVALID_VALUE));
-        }
-        let mut launch = stream.launch_builder(&self.function);
-        for arg in args {
-            match arg {
-                Arg::Address(address) => launch.arg(address),
-                Arg::Word(word) => launch.arg(word),
-            };
-        }
-        let (x, y) = (grid.0 as u32, grid.1 as u32);
-        let config = LaunchConfig { grid_dim: (x, y, 1), block_dim: (self.threads, 1, 1), shared_mem_bytes: 0 };
-        // SAFETY: number and sizes of the arguments are those of the PTX, as was looked at above; their order and types
-        // are those of the source, which the functions of `Kernels` follow line by line. The rows are of buffers of
-        // this stream, or resident, with the lengths that are passed or documented; they are freed in the order of the
-        // stream or after a wait. What is read was written before on this stream, or was waited for.
-        unsafe { launch.launch(config) }.map(drop)
-    }
+pub(super) struct FgdOnDevice<'a> {
+    pub(super) classes: Rows<'a, DemandClass>,
+    pub(super) pool_bits: Rows<'a, u32>,
+    pub(super) pods: Rows<'a, TypicalPod>,
+    pub(super) allowed: Rows<'a, u32>,
+    /// Words of a pool among `allowed`.
+    pub(super) words: usize,
+    pub(super) rows: Rows<'a, FgdRow>,
 }
 
 /// All entry points, loaded.
@@ -178,6 +124,7 @@ pub(super) struct Kernels {
     rank_nodes_count: Entry,
     rank_nodes_scan: Entry,
     rank_nodes_place: Entry,
+    score_fgd: Entry,
     apply_edits: Entry,
     census: Entry,
 }
@@ -196,6 +143,7 @@ impl Kernels {
             rank_nodes_count: rank.entry("rank_nodes_count", 256)?,
             rank_nodes_scan: rank.entry("rank_nodes_scan", 128)?,
             rank_nodes_place: rank.entry("rank_nodes_place", 128)?,
+            score_fgd: load(Kernel::score_fgd)?.entry("score_fgd", 128)?,
             apply_edits: load(Kernel::apply_edits)?.entry("apply_edits", 128)?,
             census: load(Kernel::census)?.entry("census", 256)?,
         })
@@ -338,6 +286,33 @@ impl Kernels {
         )
     }
 
+    /// Scores all nodes for each class of a chunk as FGD does.
+    pub(super) fn score_fgd(
+        &self,
+        stream: &Arc<CudaStream>,
+        nodes: NodesOnDevice<'_>,
+        query: FgdOnDevice<'_>,
+    ) -> Result<(), DriverError> {
+        let FgdOnDevice { classes, pool_bits, pods, allowed, words, rows } = query;
+        self.score_fgd.launch(
+            stream,
+            (tiles(nodes.bits.len, FGD_NODES), classes.len),
+            &[
+                nodes.amounts.into(),
+                nodes.attributes.into(),
+                nodes.gpu_milli.into(),
+                classes.into(),
+                pool_bits.into(),
+                pods.into(),
+                allowed.into(),
+                nodes.bits.len.into(),
+                pods.len.into(),
+                words.into(),
+                rows.into(),
+            ],
+        )
+    }
+
     /// Replaces rows of nodes, each at most once.
     pub(super) fn apply_edits(
         &self,
@@ -348,7 +323,14 @@ impl Kernels {
         self.apply_edits.launch(
             stream,
             (tiles(edits.len, EDITS), 1),
-            &[edits.into(), edits.len.into(), nodes.bits.into(), nodes.amounts.into(), nodes.attributes.into()],
+            &[
+                edits.into(),
+                edits.len.into(),
+                nodes.bits.into(),
+                nodes.amounts.into(),
+                nodes.attributes.into(),
+                nodes.gpu_milli.into(),
+            ],
         )
     }
 
@@ -372,28 +354,5 @@ impl Kernels {
                 compositions.into(),
             ],
         )
-    }
-}
-
-/// The PTX of a kernel, handed to the driver.
-struct Loaded {
-    kernel: Kernel,
-    module: Arc<CudaModule>,
-    declared: Vec<ptx::Entry<'static>>,
-}
-
-impl Loaded {
-    fn new(context: &Arc<CudaContext>, kernel: Kernel) -> Result<Self, String> {
-        let module = context.load_module(Ptx::from_src(kernel.ptx()));
-        let module = module.map_err(|error| format!("the kernel {} does not load: {}", kernel.name(), words(error)))?;
-        Ok(Self { kernel, module, declared: ptx::entries(kernel.ptx()) })
-    }
-
-    fn entry(&self, name: &str, threads: u32) -> Result<Entry, String> {
-        let fail = |why| format!("the kernel {} has no entry point {name}: {why}", self.kernel.name());
-        let declared = self.declared.iter().find(|entry| entry.name == name);
-        let sizes = declared.ok_or_else(|| fail("its PTX declares none".into()))?.sizes.clone();
-        let function = self.module.load_function(name).map_err(|error| fail(words(error)))?;
-        Ok(Entry { function, threads, sizes })
     }
 }

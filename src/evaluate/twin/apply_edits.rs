@@ -10,5 +10,6 @@ pub fn apply_edits(state: &mut NodeRows, edits: &[NodeEdit]) {
         state.bits[node] = edit.bits;
         state.amounts[node] = edit.amounts;
         state.attributes[node] = edit.attributes;
+        state.gpu_milli[node] = edit.gpu_milli;
     }
 }

@@ -6,6 +6,7 @@ pub mod best_candidate;
 pub mod census;
 pub mod rank_nodes;
 pub mod score_candidates;
+pub mod score_fgd;
 
 use std::hint::black_box;
 
@@ -13,6 +14,7 @@ use super::abi::{NodeEdit, ScoreRow};
 use super::backend::{Backend, EvalError};
 use super::batch::{Batch, Scores};
 use super::census::Census;
+use super::fgd::{FgdQuery, FgdRow};
 use super::measure::{self, Speed};
 use super::node_rows::NodeRows;
 use super::query::NodeQuery;
@@ -63,6 +65,13 @@ impl Backend for Reference {
         EvalError::check_query(query, self.state.pools)?;
         out.resize(query.width(), 0);
         rank_nodes::rank_nodes(&self.state, query, out);
+        Ok(())
+    }
+
+    fn score_fgd(&mut self, query: &FgdQuery, out: &mut Vec<FgdRow>) -> Result<(), EvalError> {
+        EvalError::check_query(query.demands(), self.state.pools)?;
+        out.resize(query.len() * self.state.len(), FgdRow::REFUSED);
+        score_fgd::score_fgd(&self.state, query, out);
         Ok(())
     }
 

@@ -22,6 +22,7 @@ pub(super) struct Resident {
     pub(super) bits: Part,
     pub(super) amounts: Part,
     pub(super) attributes: Part,
+    pub(super) gpu_milli: Part,
 }
 
 /// The kernels, and the buffers that they work on.
@@ -32,6 +33,7 @@ pub(super) struct Nodes {
     bits: Store,
     amounts: Store,
     attributes: Store,
+    gpu_milli: Store,
     input: Store,
     pools: Store,
     compositions: Store,
@@ -43,13 +45,15 @@ impl Nodes {
     pub(super) fn new(device: &Device, text: &dyn Fn(Kernel) -> String) -> Result<Self, EvalError> {
         let compile = |kernel: Kernel| device.compile(kernel, text(kernel), [kernel.name()]);
         let ([apply], [census]) = (compile(Kernel::apply_edits)?, compile(Kernel::census)?);
-        let [mut bits, mut amounts, mut attributes] = ["node bits", "node amounts", "node attributes"].map(Store::rows);
+        let [mut bits, mut amounts, mut attributes, mut gpu_milli] =
+            ["node bits", "node amounts", "node attributes", "what is left of devices"].map(Store::rows);
         let resident = Resident {
             nodes: 0,
             pools: 0,
             bits: bits.room(device, 0)?,
             amounts: amounts.room(device, 0)?,
             attributes: attributes.room(device, 0)?,
+            gpu_milli: gpu_milli.room(device, 0)?,
         };
         Ok(Self {
             apply,
@@ -57,6 +61,7 @@ impl Nodes {
             bits,
             amounts,
             attributes,
+            gpu_milli,
             input: Store::input("questions for nodes"),
             pools: Store::rows("counts of pools"),
             compositions: Store::rows("counts of compositions"),
@@ -72,10 +77,11 @@ impl Nodes {
 
     /// See `Backend::load`. Nothing changes if the device cannot hold the nodes.
     pub(super) fn load(&mut self, device: &Device, nodes: &NodeRows) -> Result<(), EvalError> {
-        let arrays: [(_, &mut Store, &[u8]); 3] = [
+        let arrays: [(_, &mut Store, &[u8]); 4] = [
             ("node bits", &mut self.bits, cast_slice(&nodes.bits)),
             ("node amounts", &mut self.amounts, cast_slice(&nodes.amounts)),
             ("node attributes", &mut self.attributes, cast_slice(&nodes.attributes)),
+            ("what is left of devices", &mut self.gpu_milli, cast_slice(&nodes.gpu_milli)),
         ];
         for (what, _, bytes) in &arrays {
             device.fits(what, bytes.len() as u64, device.limits.binding.min(device.limits.buffer))?;
@@ -86,8 +92,8 @@ impl Nodes {
             device.upload(&part, bytes)?;
             parts.push(part);
         }
-        if let Ok([bits, amounts, attributes]) = <[Part; 3]>::try_from(parts) {
-            self.resident = Resident { nodes: nodes.len(), pools: nodes.pools, bits, amounts, attributes };
+        if let Ok([bits, amounts, attributes, gpu_milli]) = <[Part; 4]>::try_from(parts) {
+            self.resident = Resident { nodes: nodes.len(), pools: nodes.pools, bits, amounts, attributes, gpu_milli };
         }
         Ok(())
     }
@@ -98,8 +104,14 @@ impl Nodes {
         for edits in edits.chunks((device.limits.piece as usize / size_of::<NodeEdit>()).max(1)) {
             let params = [edits.len() as u32, 0, 0, 0];
             let [params, rows] = self.input.write(device, [cast_slice(&params), cast_slice(edits)])?;
-            let bindings =
-                [(0, &params), (1, &rows), (2, &resident.bits), (3, &resident.amounts), (4, &resident.attributes)];
+            let bindings = [
+                (0, &params),
+                (1, &rows),
+                (2, &resident.bits),
+                (3, &resident.amounts),
+                (4, &resident.attributes),
+                (5, &resident.gpu_milli),
+            ];
             let call = device.call(&self.apply, &bindings, edits.len().div_ceil(64) as u64);
             let mut commands = device.commands();
             put(&[call], &mut commands);

@@ -34,8 +34,7 @@ pub(super) struct Ranking {
     below: Store,
     slots: Store,
     answers: Store,
-    classes: Vec<DemandClass>,
-    pool_bits: Vec<u32>,
+    classes: Classes,
     /// The question whose first part is on its way.
     begun: Option<(NodeQuery, Flight)>,
 }
@@ -62,8 +61,7 @@ impl Ranking {
             below: Store::rows("nodes of lower keys"),
             slots: Store::rows("slots"),
             answers: Store::answers("nodes"),
-            classes: Vec::new(),
-            pool_bits: Vec::new(),
+            classes: Classes::default(),
             begun: None,
         })
     }
@@ -111,10 +109,10 @@ impl Ranking {
         classes: Range<usize>,
     ) -> Result<Flight, EvalError> {
         let k = wanted(nodes, query);
-        self.collect(query, classes.clone());
+        self.classes.collect(query, classes.clone());
         let (n, tiles) = (classes.len(), nodes.nodes.div_ceil(TILE));
         let params = [nodes.nodes, tiles, n, k].map(|number| number as u32);
-        let arrays = [cast_slice(&params), cast_slice(&self.classes), cast_slice(&self.pool_bits)];
+        let arrays = [cast_slice(&params), cast_slice(&self.classes.rows), cast_slice(&self.classes.pool_bits)];
         let [params, rows, pool_bits] = self.input.write(device, arrays)?;
         let words = |words: usize| (words * size_of::<u32>()) as u64;
         let of_key = self.of_key.room(device, words(n * (tiles + 1) * KEYS))?;
@@ -145,21 +143,6 @@ impl Ranking {
         let sent = device.send(commands.finish())?;
         Ok(Flight { classes, sent, answers })
     }
-
-    /// Collects classes and their sets of pools, which then begin where they stand here.
-    fn collect(&mut self, query: &NodeQuery, classes: Range<usize>) {
-        self.classes.clear();
-        self.pool_bits.clear();
-        for class in &query.classes()[classes] {
-            let mut class = *class;
-            if class.pools_at != NONE {
-                let at = class.pools_at as usize;
-                class.pools_at = self.pool_bits.len() as u32;
-                self.pool_bits.extend(&query.pool_bits()[at..at + words_of_pools(query)]);
-            }
-            self.classes.push(class);
-        }
-    }
 }
 
 /// Waits for a part of a question, and takes its answers.
@@ -183,7 +166,31 @@ fn wanted(nodes: &Resident, query: &NodeQuery) -> usize {
     query.k().min(nodes.nodes)
 }
 
-fn words_of_pools(query: &NodeQuery) -> usize {
+/// Some classes of a question, and their sets of pools alone.
+#[derive(Debug, Default)]
+pub(super) struct Classes {
+    pub(super) rows: Vec<DemandClass>,
+    pub(super) pool_bits: Vec<u32>,
+}
+
+impl Classes {
+    /// Collects classes and their sets of pools, which then begin where they stand here.
+    pub(super) fn collect(&mut self, query: &NodeQuery, classes: Range<usize>) {
+        self.rows.clear();
+        self.pool_bits.clear();
+        for class in &query.classes()[classes] {
+            let mut class = *class;
+            if class.pools_at != NONE {
+                let at = class.pools_at as usize;
+                class.pools_at = self.pool_bits.len() as u32;
+                self.pool_bits.extend(&query.pool_bits()[at..at + words_of_pools(query)]);
+            }
+            self.rows.push(class);
+        }
+    }
+}
+
+pub(super) fn words_of_pools(query: &NodeQuery) -> usize {
     query.pools().div_ceil(32)
 }
 

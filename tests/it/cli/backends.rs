@@ -31,7 +31,7 @@ fn devices_says_what_auto_takes_and_why_others_cannot_be_used() {
 #[test]
 fn verify_has_a_row_and_a_control_for_every_kernel() {
     let rows = lines(&run("verify --backend cpu --quick --seed 3"));
-    let names = ["score_candidates", "best_candidate", "rank_nodes", "apply_edits", "census"];
+    let names = ["score_candidates", "best_candidate", "rank_nodes", "score_fgd", "apply_edits", "census"];
     let checks: Vec<&str> = rows.iter().map(|row| row["check"].as_str().unwrap()).collect();
     let controls: Vec<String> = names.iter().map(|name| format!("control: {name}")).collect();
     assert!(checks.iter().copied().eq(names.into_iter().chain(controls.iter().map(String::as_str))), "{checks:?}");
@@ -60,6 +60,7 @@ fn bench_has_what_its_json_promises() {
         assert!(of(what).iter().all(|row| row["unit"] == "touches/s" && row["candidates_per_s"].as_f64() > Some(0.0)));
     }
     assert_eq!(of("latency").iter().filter(|row| row["variant"] == "100 candidates" && row["unit"] == "µs").count(), 2);
+    assert_eq!(of("score_fgd").len(), 2);
     assert_eq!((of("rank_nodes").len(), of("crossover").len(), of("phi_star").len()), (2, 0, 2));
     assert_eq!(of("place").iter().filter(|row| row["variant"] == "best-fit, CPU").count(), 2);
     // With NumPy, a row that is compared; without, a word about it.

@@ -9,8 +9,8 @@ use slotwise::evaluate::measure::Speed;
 use slotwise::evaluate::twin::Reference;
 use slotwise::evaluate::webgpu::{AdapterChoice, Limits};
 use slotwise::evaluate::{
-    Backend, Batch, Census, Crossover, EvalError, Kernel, NodeOrder, NodeQuery, NodeRows, Opener, Scores, WebGpu,
-    conformance, synthetic,
+    Backend, Batch, Census, Crossover, EvalError, FgdQuery, FgdRow, Kernel, NodeOrder, NodeQuery, NodeRows, Opener,
+    Scores, WebGpu, conformance, synthetic,
 };
 
 use super::open;
@@ -23,6 +23,12 @@ fn a_fault_in_any_shader_is_found() {
         (Kernel::score_candidates, "was_outside && !outside", "was_outside"),
         (Kernel::best_candidate, "vec4<i32>(8, 4, 2, 1)", "vec4<i32>(8, 4, 0, 1)"),
         (Kernel::rank_nodes, "for (var i = 0u; i < word; i++)", "for (var i = 0u; i + 1u < word; i++)"),
+        (Kernel::score_fgd, "less(growth, vec2<u32>(row.growth_low, row.growth_high))", "false"),
+        (
+            Kernel::apply_edits,
+            "gpu_milli[edit.node] = edit.gpu_milli;",
+            "gpu_milli[edit.node].left[0] = edit.gpu_milli.left[0];",
+        ),
         (Kernel::apply_edits, "amounts[edit.node] = edit.amounts;", "amounts[edit.node].cpu = edit.amounts.cpu;"),
         (Kernel::census, "} else if lacks_vacancy(node.state) {", "} else if overflows(node.state) {"),
     ];
@@ -107,14 +113,14 @@ fn a_device_that_does_not_answer_is_given_up() {
 fn a_cluster_that_does_not_fit_is_refused_with_numbers() {
     let mut backend = open(&Limits { binding: 16 << 10, ..Limits::default() });
     assert!(call_all(&mut backend).iter().all(Result::is_ok));
-    let larger = NodeRows::of(&synthetic::cluster(1025, 1).unwrap()).unwrap();
+    let larger = NodeRows::of(&synthetic::cluster(513, 1).unwrap()).unwrap();
     let refused = backend.load(&larger);
-    assert_eq!(refused, Err(EvalError::DoesNotFit { what: "node attributes", bytes: 16_400, most: 16_384 }));
+    assert_eq!(refused, Err(EvalError::DoesNotFit { what: "what is left of devices", bytes: 16_416, most: 16_384 }));
     // What was loaded still is.
     let mut census = Census::default();
     backend.census(&mut census).unwrap();
     assert_eq!(census.total().nodes, 100);
-    assert_eq!(backend.load(&NodeRows::of(&synthetic::cluster(1024, 1).unwrap()).unwrap()), Ok(()));
+    assert_eq!(backend.load(&NodeRows::of(&synthetic::cluster(512, 1).unwrap()).unwrap()), Ok(()));
 }
 
 #[test]
@@ -176,6 +182,10 @@ impl Backend for Fragile {
 
     fn begin_ranking(&mut self, query: &NodeQuery) -> Result<bool, EvalError> {
         self.inside().begin_ranking(query)
+    }
+
+    fn score_fgd(&mut self, query: &FgdQuery, out: &mut Vec<FgdRow>) -> Result<(), EvalError> {
+        self.inside().score_fgd(query, out)
     }
 
     fn census(&mut self, out: &mut Census) -> Result<(), EvalError> {

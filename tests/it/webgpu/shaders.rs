@@ -4,8 +4,11 @@ use std::mem::offset_of;
 
 use naga::back::{glsl, hlsl, msl, spv};
 use naga::valid::{Capabilities, ModuleInfo, ValidationFlags, Validator};
-use slotwise::evaluate::abi::{Candidate, Need, NodeAmounts, NodeAttributes, NodeBits, NodeEdit, ScoreRow, Touch};
-use slotwise::evaluate::{DemandClass, Kernel, WebGpu};
+use slotwise::evaluate::abi::{
+    Candidate, Need, NodeAmounts, NodeAttributes, NodeBits, NodeEdit, NodeGpuMilli, ScoreRow, Touch,
+};
+use slotwise::evaluate::{DemandClass, FgdRow, Kernel, WebGpu};
+use slotwise::fragmentation::fgd::TypicalPod;
 
 fn parsed(kernel: Kernel) -> (naga::Module, ModuleInfo) {
     let text = WebGpu::shader(kernel);
@@ -88,11 +91,14 @@ fn rows_are_the_same_bytes() {
         ("NodeAmounts", fields!(NodeAmounts: cpu, memory)),
         ("NodeAmounts", fields!(Need: cpu, memory)),
         ("NodeAttributes", fields!(NodeAttributes: pool, domain, rack, composition as "composition_flags")),
-        ("NodeEdit", fields!(NodeEdit: node, unused, bits, amounts, attributes)),
+        ("NodeEdit", fields!(NodeEdit: node, unused, bits, amounts, attributes, gpu_milli)),
         ("Touch", fields!(Touch: node, need, freed as "freed_taken", step)),
         ("Candidate", fields!(Candidate: job, moves, moved_gpus, racks, domains, delta_phi_star, unused)),
         ("ScoreRow", fields!(ScoreRow: reason, delta_partial, left, entered, outside, opened, delta_empty, residual)),
-        ("DemandClass", fields!(DemandClass: gpus, cpu, memory, order, domain, rack, pools_at, unused)),
+        ("DemandClass", fields!(DemandClass: gpus, cpu, memory, order, domain, rack, pools_at, gpu_milli)),
+        ("NodeGpuMilli", fields!(NodeGpuMilli: left)),
+        ("TypicalPod", fields!(TypicalPod: cpu_milli, gpu_milli, gpus, count)),
+        ("FgdRow", fields!(FgdRow: growth_low, growth_high, gpus)),
     ];
     for &kernel in Kernel::ALL {
         let (module, _) = parsed(kernel);

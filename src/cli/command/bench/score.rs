@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use super::super::Failure;
 use super::{BenchRow, Measured, SEED, Size, best};
 use crate::cluster::{Cluster, Request};
-use crate::evaluate::{Batch, NodeOrder, NodeQuery, Scores, synthetic};
+use crate::evaluate::{Batch, FgdQuery, NodeOrder, NodeQuery, Scores, synthetic};
+use crate::fragmentation::fgd::Typical;
 
 /// Touches a candidate, and every which of them asks for CPU and memory (0 for none). What share of the limit scoring
 /// reaches depends on it: a candidate has a row of its own to be written, whatever its size.
@@ -63,6 +64,13 @@ pub(super) fn measure(size: &Size, cluster: &Cluster, backends: &mut [Measured])
         let seconds = best(size.passes.min(3), || measured.backend.rank_nodes(&query, &mut found))?;
         rows.push(measured.row("rank_nodes", &variant, looked_at / seconds, "nodes/s"));
     }
+    let query = fgd_query(cluster);
+    let looked_at = (query.len() * cluster.nodes().len()) as f64;
+    let (variant, mut found) = (format!("{} typical pods", query.pods().len()), Vec::new());
+    for measured in backends.iter_mut() {
+        let seconds = best(1, || measured.backend.score_fgd(&query, &mut found))?;
+        rows.push(measured.row("score_fgd", &variant, looked_at / seconds, "nodes/s"));
+    }
     Ok(rows)
 }
 
@@ -96,6 +104,19 @@ fn query(cluster: &Cluster, classes: usize) -> NodeQuery {
             ..Request::default()
         };
         query.push(cluster, &request, NodeOrder::ALL[class / 8 % 4], None, None);
+    }
+    query
+}
+
+/// Three shares and a whole GPU, against about as many typical pods as a real trace has.
+fn fgd_query(cluster: &Cluster) -> FgdQuery {
+    let share = |milli: u16| Request { gpus: 1, gpu_milli: milli, cpu_milli: 4000, ..Request::default() };
+    let whole = |gpus: u8| Request { gpus, cpu_milli: 8000, ..Request::default() };
+    let typical: Vec<Request> = (1..=28).map(|n| share(35 * n)).chain((0..=4).map(|n| whole(1 << n >> 1))).collect();
+    let typical = Typical::new(cluster, typical.iter().map(|request| (request, 5)));
+    let mut query = FgdQuery::new(cluster, &typical);
+    for request in [share(100), share(250), share(500), whole(1)] {
+        query.push(cluster, &request);
     }
     query
 }
