@@ -22,6 +22,7 @@ mod decide_windows;
 mod evaluate;
 mod failover;
 mod formats;
+mod kubernetes;
 mod layers;
 mod model_check;
 mod operators;
