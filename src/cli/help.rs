@@ -169,7 +169,8 @@ Ray and Job, else their owner, if that is none that makes pods one by one. A pod
 is moved unless nothing would make it again, a DaemonSet made it, or it is marked
 as not safe to evict. Pods without GPUs hold CPU and memory, NODE/without-gpus.
 Devices are those that the kubelet reports (status.containerStatuses[]
-.allocatedResourcesStatus, 1.36), else what HAMi, Volcano, Koordinator, Alibaba's
+.allocatedResourcesStatus, 1.36) or that a ResourceClaim was given (get
+resourceclaims,resourceslices too), else what HAMi, Volcano, Koordinator, Alibaba's
 gpu-share or HiveD wrote on the pod, else the lowest free ones: index_source of
 the snapshot says which, and figures that do not depend on it are facts.
 

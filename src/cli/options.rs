@@ -64,8 +64,7 @@ fn inputs(command: &Command) -> Vec<&str> {
 
 /// `-`, also behind the name of a format, and among the files of a dump.
 fn is_stdin(input: &str) -> bool {
-    let files = input.split_once(':').map_or(input, |(_, files)| files);
-    files.split(',').any(|file| file == "-")
+    input.split_once(':').map_or(input == "-", |(_, files)| files.split(',').any(|file| file == "-"))
 }
 
 fn is_device(path: &Path) -> bool {

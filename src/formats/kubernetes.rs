@@ -1,5 +1,6 @@
 //! A Kubernetes cluster as `kubectl get nodes,pods -A -o json` (or `-o yaml`) dumps it.
 
+mod claim;
 mod device;
 mod gang;
 mod kinds;
@@ -37,7 +38,7 @@ pub use topology::TopologyKeys;
 /// - Pods with GPUs are jobs by their gang: see the order in `gang.rs`. A pod is pinned if nothing would make it again, or
 ///   if it is marked as not safe to evict. Pods without GPUs hold CPU and memory by a job `NODE/without-gpus`.
 /// - Pods without a node are queued, by priority and age. Gangs with unlike numbers of GPUs are left out.
-/// - Devices are those that the kubelet reports, else those that a scheduler wrote on the pod, else the lowest free ones.
+/// - Devices are those that the kubelet reports or a claim was given, else those that a scheduler wrote on the pod, else the lowest free ones.
 /// - The domain is the NVLink clique, the rack the path of all other levels of `keys`; without `keys` the levels are those of
 ///   the first known set of labels.
 ///

@@ -256,6 +256,8 @@ fn without_a_word_on_devices_counts_are_right_and_indices_are_said_to_be_assumed
         assumed += u32::from(import.snapshot.index_source == Some(IndexSource::Assumed));
     }
     assert!(assumed > 50, "{assumed}");
+    let note = "instances whose devices nobody names: the lowest free ones are assumed";
+    assert!(read(GOLDEN).unwrap().snapshot.notes.iter().any(|told| told.text.starts_with(note)));
 }
 
 #[test]
@@ -278,6 +280,50 @@ fn a_gang_that_must_share_a_level_is_within_it() {
     let within: Vec<Option<Within>> = import.waiting.iter().map(|job| job.within).collect();
     assert_eq!(within, [Some(Within::Rack), Some(Within::Domain), None]);
     assert!(import.waiting_notes.iter().any(|note| note.text.contains("neither domain nor rack")));
+}
+
+#[test]
+fn devices_by_claims_are_held_once_and_slices_are_nodes_with_gpus() {
+    let claim = |name: &str, device: &str, admin: bool| {
+        format!(
+            "- {{kind: ResourceClaim, metadata: {{name: {name}, namespace: ml}}, status: {{allocation: {{devices: {{results: \
+             [{{driver: gpu.nvidia.com, pool: n, device: {device}, adminAccess: {admin}}}]}}}}}}}}\n"
+        )
+    };
+    let slice = |generation: u64, devices: &str| {
+        format!(
+            "- {{kind: ResourceSlice, metadata: {{name: s{generation}}}, spec: {{nodeName: n, driver: gpu.nvidia.com, pool: \
+             {{name: n, generation: {generation}}}, devices: [{devices}]}}}}\n"
+        )
+    };
+    let pod = |name: &str, claims: &str| {
+        format!(
+            "- {{kind: Pod, metadata: {{name: {name}, namespace: ml}}, spec: {{nodeName: n, resourceClaims: [{claims}]}}}}\n"
+        )
+    };
+    let text = [
+        "items:\n- {kind: Node, metadata: {name: n}}\n".to_owned(),
+        slice(1, "{name: gpu-0}"),
+        slice(2, "{name: gpu-0}, {name: gpu-1}, {name: gpu-2}, {name: gpu-3-mig-9}"),
+        pod("a", "{name: x, resourceClaimName: one}, {name: y, resourceClaimName: two}"),
+        pod("b", "{name: x, resourceClaimName: two}"),
+        pod("watch", "{name: x, resourceClaimName: admin}"),
+        pod("lost", "{name: x, resourceClaimName: none}"),
+        claim("one", "gpu-2", false),
+        claim("two", "gpu-0", false),
+        claim("admin", "gpu-1", true),
+    ];
+    let import = read(&text.concat()).unwrap();
+    let cluster = &import.snapshot.cluster;
+    let node = cluster.node(cluster.find_node("n").unwrap());
+    assert_eq!((node.devices(), node.busy()), (3, 0b101));
+    assert_eq!(
+        holdings(cluster),
+        BTreeMap::from([("ml/a".to_owned(), BTreeMap::from([("n".to_owned(), vec![0, 2])]))])
+    );
+    let told = told(import);
+    assert!(told.contains("share the claim of another pod, which holds its devices: 1 (ml/b)"), "{told}");
+    assert!(told.contains("claims that no list has, whose devices are not counted: 1 (ml/lost)"), "{told}");
 }
 
 #[test]
@@ -326,7 +372,7 @@ fn faults_name_their_place() {
     for (text, expected) in [
         ("{}", "found no nodes and no pods (0 other objects), expected some"),
         ("kind: Service\nspec: {}", "found no nodes and no pods (1 other objects), expected some"),
-        ("{\"items\": [{\"kind\": \"Pod\", \"spec\": 7}]}", "items[0].spec: found integer `7`, expected struct Spec"),
+        ("{\"items\": [{\"kind\": \"Pod\", \"spec\": 7}]}", "items[0].spec: found integer `7`, expected an object"),
         (
             "{\"items\": [{\"kind\": \"Node\", \"metadata\": {\"name\": \"n\"}, \"status\": {\"allocatable\": \
              {\"nvidia.com/gpu\": \"1.5\"}}}]}",

@@ -174,7 +174,11 @@ impl<'a> Desk<'a> {
                 if seat.gpus == 0 || seat.devices.is_some() {
                     return true;
                 }
+                let before = self.chosen;
                 let devices = self.choose(seat.node as usize, seat.gpus);
+                if self.chosen > before {
+                    tally.met("instances whose devices nobody names: the lowest free ones are assumed", name);
+                }
                 if devices.is_none() {
                     tally.met("instances whose node has no GPUs left for them, left out", name);
                 }

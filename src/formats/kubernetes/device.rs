@@ -40,7 +40,13 @@ impl Devices {
         sources.into_iter().flatten().find(|found| found.count() == gpus).unwrap_or_default()
     }
 
-    fn count(&self) -> u64 {
+    /// The devices of these minor numbers.
+    pub(super) fn minors(minors: &[&str]) -> Self {
+        mask(&minors.join(",")).map_or(Self::Unknown, Self::Minors)
+    }
+
+    /// How many are named.
+    pub(super) fn count(&self) -> u64 {
         match self {
             Devices::Unknown => 0,
             Devices::Indices(mask) | Devices::Minors(mask) => u64::from(mask.count_ones()),

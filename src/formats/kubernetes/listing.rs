@@ -6,6 +6,7 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
+use super::claim::{ClaimRecord, SliceRecord};
 use super::node::NodeRecord;
 use super::object::{Metadata, Spec, Status};
 use super::pod::PodRecord;
@@ -15,6 +16,8 @@ use super::pod::PodRecord;
 pub(super) struct Listing {
     pub(super) nodes: Vec<NodeRecord>,
     pub(super) pods: Vec<PodRecord>,
+    pub(super) claims: Vec<ClaimRecord>,
+    pub(super) slices: Vec<SliceRecord>,
     /// The labels of the levels of a topology, outermost first.
     pub(super) topology_keys: Vec<String>,
     /// Objects of other kinds.
@@ -26,6 +29,8 @@ impl Listing {
     pub(super) fn append(&mut self, mut other: Self) {
         self.nodes.append(&mut other.nodes);
         self.pods.append(&mut other.pods);
+        self.claims.append(&mut other.claims);
+        self.slices.append(&mut other.slices);
         if self.topology_keys.is_empty() {
             self.topology_keys = other.topology_keys;
         }
@@ -37,6 +42,8 @@ impl Listing {
         let kind = match kind.as_deref() {
             Some("Node") => Hint::Nodes,
             Some("Pod") => Hint::Pods,
+            Some("ResourceClaim") => Hint::Claims,
+            Some("ResourceSlice") => Hint::Slices,
             Some("Topology") => Hint::Topologies,
             Some(_) => Hint::Others,
             // The elements of a list of one kind do not repeat it.
@@ -48,6 +55,8 @@ impl Listing {
         match kind {
             Hint::Nodes => self.nodes.push(NodeRecord::new(metadata, spec, &status)?),
             Hint::Pods => self.pods.push(PodRecord::new(metadata, spec, &status)?),
+            Hint::Claims => self.claims.push(ClaimRecord::new(&metadata, status)),
+            Hint::Slices => self.slices.push(SliceRecord::new(spec)),
             Hint::Topologies if self.topology_keys.is_empty() => {
                 self.topology_keys = spec.levels.into_iter().map(|level| level.node_label).collect();
             }
@@ -63,6 +72,8 @@ enum Hint {
     Any,
     Nodes,
     Pods,
+    Claims,
+    Slices,
     Topologies,
     Others,
 }
@@ -123,6 +134,8 @@ impl<'de> Visitor<'de> for Document<'_> {
                 "items" => map.next_value_seed(Document(&mut *listing, hint))?,
                 "nodes" => map.next_value_seed(Document(&mut *listing, Hint::Nodes))?,
                 "pods" => map.next_value_seed(Document(&mut *listing, Hint::Pods))?,
+                "resourceClaims" => map.next_value_seed(Document(&mut *listing, Hint::Claims))?,
+                "resourceSlices" => map.next_value_seed(Document(&mut *listing, Hint::Slices))?,
                 "topologies" => map.next_value_seed(Document(&mut *listing, Hint::Topologies))?,
                 "rawObjects" => map.next_value_seed(Document(&mut *listing, Hint::Any))?,
                 _ => drop(map.next_value::<IgnoredAny>()?),
@@ -134,7 +147,7 @@ impl<'de> Visitor<'de> for Document<'_> {
 
 /// An object before it is known what it is.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, expecting = "an object")]
 struct Object {
     kind: Option<String>,
     metadata: Metadata,

@@ -55,7 +55,7 @@ macro_rules! lean {
     ($($(#[$doc:meta])* $name:ident { $($(#[$attribute:meta])* $field:ident: $type:ty,)* })*) => {$(
         $(#[$doc])*
         #[derive(Debug, Default, Deserialize)]
-        #[serde(default, rename_all = "camelCase")]
+        #[serde(default, rename_all = "camelCase", expecting = "an object")]
         pub(super) struct $name {
             $($(#[$attribute])* #[serde(deserialize_with = "or_default")] pub(super) $field: $type,)*
         }
@@ -81,7 +81,7 @@ lean! {
         uid: Text,
     }
 
-    /// The wishes of a node, a pod or a topology.
+    /// The wishes of a node, a pod or a topology, or what a slice offers.
     Spec {
         unschedulable: bool,
         taints: Vec<Taint>,
@@ -95,12 +95,15 @@ lean! {
         priority: i64,
         scheduling_gates: Vec<serde::de::IgnoredAny>,
         scheduling_group: SchedulingGroup,
-        resource_claims: Vec<serde::de::IgnoredAny>,
+        resource_claims: Vec<PodClaim>,
         topology_spread_constraints: Vec<serde::de::IgnoredAny>,
         levels: Vec<Level>,
+        driver: String,
+        pool: Pool,
+        devices: Vec<OfferedDevice>,
     }
 
-    /// The state of a node or a pod.
+    /// The state of a node, a pod or a claim.
     Status {
         allocatable: Texts,
         capacity: Texts,
@@ -108,6 +111,42 @@ lean! {
         phase: String,
         container_statuses: Vec<ContainerStatus>,
         init_container_statuses: Vec<ContainerStatus>,
+        resource_claim_statuses: Vec<PodClaim>,
+        extended_resource_claim_status: PodClaim,
+        allocation: Allocation,
+    }
+
+    /// A claim of a pod.
+    PodClaim {
+        resource_claim_name: String,
+    }
+
+    /// What a claim was given.
+    Allocation {
+        devices: Allocated,
+    }
+
+    /// The devices of it.
+    Allocated {
+        results: Vec<Allotment>,
+    }
+
+    /// A device that a claim was given.
+    Allotment {
+        driver: String,
+        device: String,
+        admin_access: bool,
+    }
+
+    /// The pool that a slice is of.
+    Pool {
+        name: String,
+        generation: Text,
+    }
+
+    /// A device that a slice offers.
+    OfferedDevice {
+        name: String,
     }
 
     /// A mark of a node that keeps pods away.

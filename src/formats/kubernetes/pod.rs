@@ -1,5 +1,7 @@
 //! What a pod asks for, where it is, and what keeps it there.
 
+use std::collections::BTreeSet;
+
 use super::device::Devices;
 use super::gang::Gang;
 use super::object::{Container, Metadata, Owner, Spec, Status, Term, Texts, Toleration};
@@ -22,8 +24,10 @@ pub(super) struct PodRecord {
     /// Nothing else may take its place elsewhere.
     pub(super) pinned: bool,
     pub(super) gated: bool,
-    /// It has devices by a claim, which its request does not count.
-    pub(super) claims: bool,
+    /// The claims that it has devices by: namespace and name.
+    pub(super) claims: Vec<String>,
+    /// It asks for devices by a claim that does not stand for a request.
+    pub(super) asks_by_claim: bool,
     /// It shares a device by an annotation, which its request does not count.
     pub(super) fraction: bool,
     /// It holds a device for pods that share it.
@@ -82,10 +86,11 @@ impl PodRecord {
                 .map(str::to_owned),
             ended: matches!(status.phase.as_str(), "Succeeded" | "Failed"),
             ends: !metadata.deletion_timestamp.0.is_empty(),
-            node: spec.node_name,
             gated: !spec.scheduling_gates.is_empty(),
-            claims: !spec.resource_claims.is_empty(),
+            asks_by_claim: !spec.resource_claims.is_empty(),
+            claims: claims(&metadata, &spec, status),
             priority: spec.priority,
+            node: spec.node_name,
             created: metadata.creation_timestamp.0,
             selector: spec.node_selector,
             terms: spec.affinity.node_affinity.required_during_scheduling_ignored_during_execution.node_selector_terms,
@@ -96,7 +101,7 @@ impl PodRecord {
             reserves,
             near_or_far,
         };
-        if pod.request.gpus == 0 {
+        if pod.request.gpus == 0 && pod.claims.is_empty() {
             // Most pods are of this kind, and nobody asks where they might go.
             (pod.selector, pod.terms, pod.tolerations) = Default::default();
             pod.gang = pod.gang.filter(|_| pod.node.is_empty());
@@ -110,6 +115,14 @@ impl PodRecord {
 /// The namespace of an object; that of nobody is `default`.
 pub(super) fn namespace(metadata: &Metadata) -> &str {
     if metadata.namespace.is_empty() { "default" } else { &metadata.namespace }
+}
+
+/// The claims that a pod has devices by, each once.
+fn claims(metadata: &Metadata, spec: &Spec, status: &Status) -> Vec<String> {
+    let named = spec.resource_claims.iter().chain(&status.resource_claim_statuses);
+    let named = named.chain([&status.extended_resource_claim_status]).map(|claim| &claim.resource_claim_name);
+    let names: BTreeSet<&String> = named.filter(|name| !name.is_empty()).collect();
+    names.into_iter().map(|name| format!("{}/{name}", namespace(metadata))).collect()
 }
 
 /// What a pod asks for at its most: all containers and sidecars together, or an init container with the sidecars that

@@ -7,6 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::cluster::{MAX_GPUS, Within};
 
 use super::super::dump::{DumpJob, DumpNode, DumpSeat, Tally};
+use super::claim;
 use super::device::{DeviceMap, Devices};
 use super::kinds::{Allowed, Kinds};
 use super::listing::Listing;
@@ -31,7 +32,7 @@ pub(super) fn running(listing: &mut Listing, keys: &TopologyKeys, tally: &mut Ta
         if !new {
             tally.met("nodes without a name, or that are listed more than once; the first counts", &node.name);
         }
-        new && is_kept(node, tally)
+        new
     });
     let mut seen: FxHashSet<String> = FxHashSet::default();
     listing.pods.retain(|pod| {
@@ -42,6 +43,8 @@ pub(super) fn running(listing: &mut Listing, keys: &TopologyKeys, tally: &mut Ta
         new && !pod.ended
     });
     drop(seen);
+    claim::resolve(listing, tally);
+    listing.nodes.retain(|node| is_kept(node, tally));
     let Listing { nodes: records, pods, .. } = listing;
     let with_gpus: Vec<&PodRecord> = pods.iter().filter(|pod| pod.request.gpus > 0 && !pod.reserves).collect();
     let kinds = Kinds::new(records, &with_gpus);
@@ -144,7 +147,6 @@ impl Jobs<'_> {
                 ),
                 (pod.fraction, "running pods that share a GPU, which another pod holds for them"),
                 (pod.reserves, "pods that hold GPUs for others to share: these count as held whole, and are not moved"),
-                (pod.claims, "running pods with resource claims, whose devices are not counted"),
                 (pod.ends && pod.request.gpus > 0, "pods that end, and hold their GPUs until they have"),
             ] {
                 if is {

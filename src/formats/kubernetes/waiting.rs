@@ -72,7 +72,7 @@ fn wish(
     for (is, why) in [
         (group.iter().any(|pod| pod.gated), "are held by a scheduling gate"),
         (group.iter().any(|pod| pod.request.parts > 0 || pod.fraction), "ask for parts of GPUs"),
-        (group.iter().any(|pod| pod.claims), "ask for devices by claims"),
+        (group.iter().any(|pod| pod.asks_by_claim), "ask for devices by claims"),
         (group.iter().all(|pod| pod.request.gpus == 0), "need no GPU"),
     ] {
         if is {
