@@ -38,19 +38,11 @@ fn key_of(index: u32) -> Key {
     );
 }
 
-// -1, 0 or 1 as a is before b, equal or behind.
+// Negative, zero or positive as a is before b, equal or behind. No loop: Mesa's driver for processors ends a thread's loops
+// after 65,535 rounds of all of them together, and there may be thousands of candidates a thread.
 fn order(a: vec4<u32>, b: vec4<u32>) -> i32 {
-    let before = a < b;
-    let behind = a > b;
-    for (var i = 0u; i < 4u; i++) {
-        if before[i] {
-            return -1;
-        }
-        if behind[i] {
-            return 1;
-        }
-    }
-    return 0;
+    // The first word that differs outweighs all behind it.
+    return dot(vec4<i32>(a > b) - vec4<i32>(a < b), vec4<i32>(8, 4, 2, 1));
 }
 
 fn less(a: Key, b: Key) -> bool {

@@ -3,7 +3,7 @@
 //! Data flows one way; a module imports only what lies before it:
 //!
 //! ```text
-//! formats ─► cluster, workload ─► fragmentation, anchor ─► evaluate ─► decide ─► simulate ─► report
+//! formats ─► cluster, workload ─► fragmentation, anchor ─► evaluate ─► decide ─► simulate, plan ─► report
 //! ```
 //!
 //! `cli` sits on top and is the only module that prints. ARCHITECTURE.md is the map.
@@ -22,6 +22,8 @@ pub mod decide;
 pub mod formats;
 
 pub mod simulate;
+
+pub mod plan;
 
 pub mod report;
 

@@ -13,7 +13,7 @@ pub fn check(read: Result<Trace, FormatError>) {
     let left_out = trace.report.left_out.values().sum::<u64>();
     assert_eq!(trace.report.rows, trace.jobs.len() as u64 + left_out);
     assert!(trace.jobs.is_sorted_by_key(|job| job.submit_s));
-    let jobs = trace.without_shares().jobs;
+    let jobs = trace.jobs;
     let events = natural(&jobs);
     assert_eq!(events.len(), jobs.len() + jobs.iter().filter(|job| job.leaves()).count());
     assert!(replay(&jobs, 100, 95).len() <= events.len());

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::shape::{Kind, Shape};
 use super::state::State;
-use crate::cluster::{NodeId, PoolId, Request, RequestId, slot_width};
+use crate::cluster::{NodeId, PoolId, Request, RequestId, WHOLE_GPU, slot_width};
 
 /// Where a job may go, worked out once for all its instances.
 #[derive(Debug)]
@@ -149,9 +149,17 @@ pub(super) fn place_key(state: &State, id: NodeId, request: &Request) -> Option<
     }
 }
 
+/// Whether one instance more can go to a node inside Σ, without a move.
+pub fn takes(state: &State, id: NodeId, request: &Request) -> bool {
+    place_key(state, id, request).is_some()
+}
+
 /// How many instances more can go to a node one after the other, each step inside Σ.
 pub(super) fn steps(state: &State, id: NodeId, request: &Request) -> u32 {
     let node = state.cluster().node(id);
+    if request.is_share() {
+        return steps_of_shares(state, id, request);
+    }
     if place_key(state, id, request).is_none() {
         return 0;
     }
@@ -162,6 +170,18 @@ pub(super) fn steps(state: &State, id: NodeId, request: &Request) -> u32 {
         (gpus, _) => shape.room / node.slot_width(gpus),
     };
     u32::from(by_gpus).min(by_cpu_and_memory(state, id, request))
+}
+
+/// The same for shares: beside others first, then on devices that instances of one GPU could open.
+fn steps_of_shares(state: &State, id: NodeId, request: &Request) -> u32 {
+    let cluster = state.cluster();
+    if !cluster.admits(id, request) {
+        return 0;
+    }
+    let opened = Request { gpu_milli: WHOLE_GPU, cpu_milli: 0, memory_mib: 0, ..request.clone() };
+    let on_opened = steps(state, id, &opened) * u32::from(WHOLE_GPU / request.gpu_milli);
+    let by_gpus = cluster.room_on_shared(id, request.gpu_milli) + on_opened;
+    by_gpus.min(by_cpu_and_memory(state, id, request))
 }
 
 /// How many instances a node's free CPU and memory are enough for.

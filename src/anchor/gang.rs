@@ -46,6 +46,9 @@ fn room_in(mover: &Mover<'_, '_>, nodes: &[NodeId], request: &Request) -> u64 {
 /// Whether a region has the GPUs at all.
 fn could_hold(mover: &Mover<'_, '_>, nodes: &[NodeId], request: &Request, wanted: u32) -> bool {
     let cluster = mover.transaction.cluster();
+    if request.is_share() {
+        return room_in(mover, nodes, request) >= u64::from(wanted);
+    }
     let free: u64 = nodes.iter().map(|&node| u64::from(cluster.node(node).free_gpus())).sum();
     free >= u64::from(wanted) * u64::from(request.gpus)
 }
@@ -56,6 +59,11 @@ fn place_in(mover: &mut Mover<'_, '_>, job: JobId, request: &Request, region: Op
     if mover.transaction.cluster().job(job).instances() == 1 && request.gpus > 0 {
         // What follows in general, without a list.
         let instance = mover.transaction.cluster().instances_of(job).next();
+        if let Some(instance) = instance
+            && take_beside(mover, instance, request, &scope)
+        {
+            return true;
+        }
         let node = scope.choose(mover.transaction.state(), request);
         if let (Some(instance), Some(node)) = (instance, node)
             && mover.transaction.take_lowest(instance, node).is_ok()
@@ -84,6 +92,9 @@ fn place_in(mover: &mut Mover<'_, '_>, job: JobId, request: &Request, region: Op
 /// Places as many instances as go one by one; returns how many.
 fn step_by_step(mover: &mut Mover<'_, '_>, instances: &[InstanceId], request: &Request, scope: &Scope<'_>) -> usize {
     for (placed, &instance) in instances.iter().enumerate() {
+        if take_beside(mover, instance, request, scope) {
+            continue;
+        }
         let Some(node) = scope.choose(mover.transaction.state(), request) else { return placed };
         if mover.transaction.take_lowest(instance, node).is_err() {
             return placed;
@@ -91,6 +102,14 @@ fn step_by_step(mover: &mut Mover<'_, '_>, instances: &[InstanceId], request: &R
         fill_vacancy(mover, node);
     }
     instances.len()
+}
+
+/// Puts a share on a device beside other shares, which changes no composition. False for any other instance, and where no
+/// such device has enough left.
+fn take_beside(mover: &mut Mover<'_, '_>, instance: InstanceId, request: &Request, scope: &Scope<'_>) -> bool {
+    let among = |node: NodeId| scope.region().is_none_or(|nodes| nodes.binary_search(&node).is_ok());
+    let device = mover.transaction.state().device_beside(request, among);
+    device.is_some_and(|(node, gpu)| mover.transaction.take(instance, node, gpu).is_ok())
 }
 
 /// Draws fillers for the vacancy of a slotted node out of pool nodes of its pool, the least busy first.
@@ -177,9 +196,11 @@ fn jumps(mover: &Mover<'_, '_>, request: &Request, scope: &Scope<'_>, wanted: u3
         }
         jumps.extend(jump);
     };
-    if let Some(nodes) = scope.region() {
+    if request.gpus < 2 {
+        // An instance of one GPU brings no node into Σ.
+    } else if let Some(nodes) = scope.region() {
         nodes.iter().copied().for_each(&mut consider);
-    } else if request.gpus >= 2 {
+    } else {
         for &pool in scope.pools() {
             let pool = state.pool(pool);
             let width = slot_width(request.gpus, pool.capacity());

@@ -10,9 +10,11 @@ mod paper;
 mod pool_state;
 mod rules;
 mod shape;
+mod shared_devices;
 mod state;
 mod transaction;
 
+pub use choose::takes;
 pub use operators::{place, remove, remove_together};
 pub use pool_state::PoolState;
 pub use rules::{Rules, Trigger, Variant};

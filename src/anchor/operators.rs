@@ -41,7 +41,9 @@ pub fn place(transaction: &mut Transaction<'_>, job: JobId, rules: &Rules) -> bo
 fn may_fit_when_compact(mover: &Mover<'_, '_>, job: JobId) -> bool {
     let state = mover.transaction.state();
     let cluster = state.cluster();
-    let (request, wanted) = (cluster.request_of(job), u64::from(cluster.job(job).instances()));
+    let request = cluster.request_of(job);
+    // Nobody knows here how many shares find a place beside others.
+    let wanted = if request.is_share() { 1 } else { u64::from(cluster.job(job).instances()) };
     if request.gpus == 0 {
         return false;
     }

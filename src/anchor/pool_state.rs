@@ -166,19 +166,47 @@ impl PoolState {
     /// Enters a node that holds `composition`. Its instances are not counted here.
     pub(super) fn enter(&mut self, position: u32, composition: Composition, schedulable: bool) {
         let shape = self.shapes[usize::from(composition.number())];
-        self.n_schedulable += u32::from(schedulable);
         self.n_partial += u64::from(shape.is(Counted::PARTIAL));
         self.n_outside += u64::from(shape.is(Counted::OUTSIDE));
-        if !schedulable {
-            return;
+        if schedulable {
+            self.uncordon(position, composition);
         }
-        self.n_by_free[usize::from(self.pool.capacity - shape.busy)] += 1;
+    }
+
+    /// A node that holds `composition` takes instances from now on. It was counted before.
+    pub(super) fn uncordon(&mut self, position: u32, composition: Composition) {
+        let shape = self.shapes[usize::from(composition.number())];
+        let free = usize::from(self.pool.capacity - shape.busy);
+        self.n_schedulable += 1;
+        self.n_by_free[free] += 1;
+        if let Some(sets) = &mut self.by_free {
+            sets[free].insert(position);
+        }
         self.n_with_room += u32::from(shape.is(Counted::WITH_ROOM));
         self.n_partial_pools += u32::from(shape.is(Counted::PARTIAL_POOL));
         self.by_class[usize::from(shape.class())].insert(position);
         self.filled |= 1 << shape.class();
         if shape.is(Counted::OPEN) {
             self.open_vacancy.insert(position);
+        }
+    }
+
+    /// A schedulable node that holds `composition` takes no more instances. It stays counted.
+    pub(super) fn cordon(&mut self, position: u32, composition: Composition) {
+        let shape = self.shapes[usize::from(composition.number())];
+        let free = usize::from(self.pool.capacity - shape.busy);
+        self.n_schedulable -= 1;
+        self.n_by_free[free] -= 1;
+        if let Some(sets) = &mut self.by_free {
+            sets[free].remove(position);
+        }
+        self.n_with_room -= u32::from(shape.is(Counted::WITH_ROOM));
+        self.n_partial_pools -= u32::from(shape.is(Counted::PARTIAL_POOL));
+        let class = &mut self.by_class[usize::from(shape.class())];
+        class.remove(position);
+        self.filled &= !(u64::from(class.is_empty()) << shape.class());
+        if shape.is(Counted::OPEN) {
+            self.open_vacancy.remove(position);
         }
     }
 

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use super::pair::PairPlans;
 use super::pool_state::PoolState;
+use super::shared_devices::SharedDevices;
 use super::transaction::Journal;
 use crate::cluster::{
-    Cluster, DomainId, Edit, EditError, JobId, NodeId, NodeSet, PerSize, PoolId, RackId, Request, RequestId,
-    TooManyNames, Within,
+    Cluster, Composition, DomainId, Edit, EditError, JobId, NodeId, NodeSet, PerSize, PoolId, RackId, Request,
+    RequestId, TooManyNames, Within,
 };
 
 /// A cluster and its indexes. Jobs may be registered in the cluster; what it holds changes only through
@@ -21,6 +22,7 @@ pub struct State {
     racks: Vec<Vec<NodeId>>,
     domains: Vec<Vec<NodeId>>,
     free_gpus: u64,
+    pub(super) shared: SharedDevices,
     /// Pools that changed since they were last compacted, in no order; `is_dirty` says which.
     dirty: Vec<PoolId>,
     is_dirty: Vec<bool>,
@@ -38,6 +40,7 @@ impl State {
         let mut racks = vec![Vec::new(); cluster.n_racks()];
         let mut domains = vec![Vec::new(); cluster.n_domains()];
         let mut free_gpus = 0;
+        let mut shared = SharedDevices::default();
         for id in cluster.node_ids() {
             let node = cluster.node(id);
             let pool: &mut Vec<NodeId> = &mut members[node.pool().index()];
@@ -49,7 +52,10 @@ impl State {
             if let Some(domain) = node.domain() {
                 domains[domain.index()].push(id);
             }
-            free_gpus += if node.schedulable() { u64::from(node.free_gpus()) } else { 0 };
+            if node.schedulable() {
+                free_gpus += u64::from(node.free_gpus());
+                shared.enter(&cluster, id);
+            }
         }
         let pools = cluster.pools().iter().zip(members).map(|(&pool, nodes)| PoolState::new(pool, nodes));
         let mut state = Self {
@@ -58,6 +64,7 @@ impl State {
             racks,
             domains,
             free_gpus,
+            shared,
             dirty: (0..cluster.pools().len() as u32).map(PoolId).collect(),
             is_dirty: vec![true; cluster.pools().len()],
             pair_plans: PairPlans::default(),
@@ -133,6 +140,16 @@ impl State {
             Within::Domain => &self.domains,
             Within::Rack => &self.racks,
         }
+    }
+
+    /// Whether a node lies in one of [`State::regions`].
+    pub fn is_in(&self, node: NodeId, (within, number): (Within, usize)) -> bool {
+        let node = self.cluster.node(node);
+        let region = match within {
+            Within::Domain => node.domain().map(DomainId::index),
+            Within::Rack => node.rack().map(RackId::index),
+        };
+        region == Some(number)
     }
 
     /// Free GPUs on schedulable nodes.
@@ -236,26 +253,50 @@ impl State {
 
     pub(super) fn apply(&mut self, edit: Edit) -> Result<(), EditError> {
         let before = self.cluster.nodes().get(edit.node().index()).map(|node| node.composition());
+        let left = before.and_then(|_| self.left_of_shared(edit));
         self.cluster.apply_one(edit)?;
         if let Some(before) = before {
-            self.reindex(edit, before);
+            self.reindex(edit, before, left);
         }
         Ok(())
     }
 
     pub(super) fn undo(&mut self, edit: Edit) {
         let before = self.cluster.node(edit.node()).composition();
+        let left = self.left_of_shared(edit);
         self.cluster.undo(&[edit]);
-        self.reindex(edit.inverse(), before);
+        self.reindex(edit.inverse(), before, left);
     }
 
-    fn reindex(&mut self, edit: Edit, before: crate::cluster::Composition) {
-        let (Edit::Take { node: id, gpus, .. } | Edit::Free { node: id, gpus, .. }) = edit;
+    /// What is left of the device of an edit, if shares lie on it.
+    fn left_of_shared(&self, edit: Edit) -> Option<(u8, u16)> {
+        let (Edit::Take { node, gpus, .. } | Edit::Free { node, gpus, .. }) = edit else { return None };
+        if self.cluster.node(node).shared() & gpus == 0 {
+            return None;
+        }
+        self.cluster.shared_left(node).find(|&(gpu, _)| gpus >> gpu & 1 == 1)
+    }
+
+    /// Brings the indexes up to date with an edit, before which the node held `before` and shares left `left` of the
+    /// device.
+    fn reindex(&mut self, edit: Edit, before: Composition, left: Option<(u8, u16)>) {
+        let (id, gpus, takes) = match edit {
+            Edit::Take { node, gpus, .. } => (node, gpus, true),
+            Edit::Free { node, gpus, .. } => (node, gpus, false),
+            Edit::Cordon(id) | Edit::Uncordon(id) => return self.reindex_cordon(id),
+        };
+        let left_now = self.left_of_shared(edit);
         let node = self.cluster.node(id);
-        let n = gpus.count_ones() as u8;
-        if n == 0 {
+        if let Some((gpu, _)) = left.or(left_now)
+            && node.schedulable()
+        {
+            self.shared.change(id, gpu, left.map(|(_, left)| left), left_now.map(|(_, left)| left));
+        }
+        if before == node.composition() {
+            // A CPU-only instance, or a share beside others.
             return;
         }
+        let n = gpus.count_ones() as u8;
         if !self.is_dirty[node.pool().index()] {
             self.is_dirty[node.pool().index()] = true;
             self.dirty.push(node.pool());
@@ -263,15 +304,35 @@ impl State {
         let pool = &mut self.pools[node.pool().index()];
         pool.change(self.positions[id.index()], before, node.composition(), node.schedulable());
         let counted = if node.schedulable() { u64::from(n) } else { 0 };
-        match edit {
-            Edit::Take { .. } => {
-                pool.fragmentation_mut().add(n, 1);
-                self.free_gpus -= counted;
-            }
-            Edit::Free { .. } => {
-                pool.fragmentation_mut().remove(n, 1);
-                self.free_gpus += counted;
-            }
+        if takes {
+            pool.fragmentation_mut().add(n, 1);
+            self.free_gpus -= counted;
+        } else {
+            pool.fragmentation_mut().remove(n, 1);
+            self.free_gpus += counted;
         }
+    }
+
+    /// A node was cordoned or uncordoned.
+    #[cold]
+    fn reindex_cordon(&mut self, id: NodeId) {
+        let node = self.cluster.node(id);
+        let (pool_id, free) = (node.pool(), u64::from(node.free_gpus()));
+        let (position, composition) = (self.positions[id.index()], node.composition());
+        let pool = &mut self.pools[pool_id.index()];
+        if node.schedulable() {
+            pool.uncordon(position, composition);
+            self.free_gpus += free;
+        } else {
+            pool.cordon(position, composition);
+            self.free_gpus -= free;
+        }
+        let open = node.schedulable();
+        for (gpu, left) in self.cluster.shared_left(id) {
+            let left = Some(left);
+            let (before, now) = if open { (None, left) } else { (left, None) };
+            self.shared.change(id, gpu, before, now);
+        }
+        self.mark_dirty(pool_id);
     }
 }

@@ -159,6 +159,22 @@ impl Transaction<'_> {
         Ok(())
     }
 
+    /// Lets a node take no more instances; what runs there runs on.
+    ///
+    /// # Errors
+    /// If it is cordoned already.
+    pub fn cordon(&mut self, node: NodeId) -> Result<(), EditError> {
+        self.push(Edit::Cordon(node))
+    }
+
+    /// Lets a cordoned node take instances again.
+    ///
+    /// # Errors
+    /// If it is not cordoned.
+    pub fn uncordon(&mut self, node: NodeId) -> Result<(), EditError> {
+        self.push(Edit::Uncordon(node))
+    }
+
     /// The point to go back to.
     pub fn checkpoint(&self) -> Checkpoint {
         Checkpoint { log: self.state.journal.log.len(), freed: self.state.journal.origins.list.len() }

@@ -2,7 +2,9 @@
 
 mod generate;
 mod import;
+mod plan;
 mod simulate;
+mod sweep;
 
 use std::path::PathBuf;
 
@@ -18,7 +20,9 @@ use crate::workload::synthetic::Mix;
 
 pub(super) use generate::{GenerateClusterArgs, GenerateCommand, GenerateQueueArgs, GenerateTraceArgs};
 pub(super) use import::ImportCommand;
+pub(super) use plan::PlanArgs;
 pub(super) use simulate::SimulateArgs;
+pub(super) use sweep::{Days, MergeArgs, SweepArgs};
 
 /// Decides where the jobs of a GPU cluster go, and says how well a cluster is packed.
 #[derive(Debug, Parser)]
@@ -66,6 +70,9 @@ pub(super) enum Command {
     /// Decide where the jobs of a queue go
     #[command(after_long_help = help::PLACE)]
     Place(PlaceArgs),
+    /// Make room for a job with the fewest moves of what runs
+    #[command(after_long_help = help::PLAN)]
+    Plan(PlanArgs),
     /// Say how fragmented a cluster is, and what that costs
     #[command(after_long_help = help::AUDIT)]
     Audit(AuditArgs),
@@ -87,6 +94,12 @@ pub(super) enum Command {
     /// Play a trace against a cluster under several schedulers, and compare them
     #[command(after_long_help = help::SIMULATE)]
     Simulate(SimulateArgs),
+    /// Play a trace under every combination of policies, sizes, costs, seeds and days
+    #[command(after_long_help = help::SWEEP)]
+    Sweep(SweepArgs),
+    /// Put the rows of a sweep together, and say who ranks first on how many days
+    #[command(after_long_help = help::MERGE)]
+    Merge(MergeArgs),
     /// Hold a backend against the reference
     #[command(after_long_help = help::VERIFY)]
     Verify(VerifyArgs),
@@ -180,13 +193,16 @@ pub(super) struct PlaceArgs {
     #[arg(long, value_name = "K")]
     pub(super) migration_budget: Option<u32>,
     /// Write the cluster as it is afterwards, once everything else went well
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "explain")]
     pub(super) snapshot_out: Option<PathBuf>,
     /// Jobs that are ranked together; never changes a result
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub(super) window: u32,
     #[command(flatten)]
     pub(super) trace: TraceArgs,
+    /// Say which nodes this job could have had, or without a name every blocked job
+    #[arg(long, value_name = "JOB", num_args = 0..=1)]
+    pub(super) explain: Option<Option<String>>,
     /// Stop after this many lines of the queue, to look at the cluster in the middle of a trace
     #[arg(long, value_name = "N")]
     pub(super) first: Option<usize>,

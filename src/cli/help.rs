@@ -48,7 +48,9 @@ running job. gpus_per_instance 0 asks for CPU and memory alone:
    \"memory_mib\":0,\"models\":[\"H100\"],\"within\":\"domain\"}
   {\"remove\":\"a\"}
 (each on a line of its own; models and within, \"domain\" or \"rack\", may be
-left out, and so may cpu_milli and memory_mib, which are per instance)
+left out, and so may cpu_milli and memory_mib, which are per instance). With
+gpus_per_instance 1, \"gpu_milli\":250 asks a quarter of a device: several such
+shares may lie on one, which counts as one busy GPU. Shares are never moved.
 "
     };
 }
@@ -58,7 +60,7 @@ macro_rules! traces {
     () => {
         "\
   philly:FILE        cluster_job_log, or CSV of timestamp, duration, num_gpus
-  openb:FILE         pods; those that ask for a share of a GPU are left out
+  openb:FILE         pods, each a job of one instance
   alibaba-2026:FILE  jobs of the spot trace, requests per worker
   helios:FILE        cluster_log.csv
   acme:FILE          trace_seren.csv or trace_kalos.csv
@@ -111,6 +113,9 @@ synthetic:JOBS[:SEED]; and traces, which come and go at their own pace unless
 ",
     traces!(),
     "
+--explain adds to the line of a job (without a name: of each blocked job) the
+nodes by kind: on how many an instance fits as they are, and on how many the
+policy allows it without a move. A table then shows these alone.
 Small calls stay on the cpu where a device would take longer: --crossover says
 from how much work on a device is asked, and auto measures it.
 
@@ -119,7 +124,36 @@ Examples:
   slotwise place --cluster c.json --queue q.jsonl --policy best-fit
   slotwise place --cluster c.json --queue - --snapshot-out after.json
   slotwise place --cluster c.json --queue q.jsonl --compact when-blocked
+  slotwise place --cluster c.json --queue q.jsonl --explain --format table
   slotwise place --cluster synthetic:10000 --queue philly:jobs.csv --load 95"
+);
+
+pub(super) const PLAN: &str = concat!(
+    snapshot!(),
+    queue!(),
+    "\
+The job is planned for alone, on the cluster as it is; nothing is carried out.
+A move takes one running instance to another schedulable node. Never moved:
+jobs that are not migratable, and those of --pin. A running job keeps its
+models, CPU and memory, and its instances stay together if it says within.
+  stop-first  all movers stop, then everything is placed
+  hitless     one move after another; each target is free when its move begins,
+              and an instance that moves twice counts twice
+optimal: no plan has fewer moves, proved; else lower_bound says how few it
+could be. Then as few GPUs and jobs as possible; proved says which of these is
+certain. If there is no plan, why is the first of these that is true: capacity
+(too few GPUs are free), hitless-order (only if all movers stop first), pinned
+(there would be one if everything could move), constraint (CPU, memory, model or
+topology forbids it), fragmentation; and relax has what little more would do.
+--cost seconds takes the lesser of move_cost_s and remaining_s of each job.
+Exit code 0 also where there is no plan.
+
+Examples:
+  slotwise plan --cluster c.json --queue q.jsonl --job b
+  slotwise plan --cluster c.json --queue q.jsonl --job b --mode hitless \\
+    --pin 'prod-*' --max-moves 20
+  slotwise plan --cluster c.json --free-nodes 4
+  slotwise plan --cluster c.json --free-domain --cost gpus"
 );
 
 pub(super) const AUDIT: &str = concat!(
@@ -235,10 +269,15 @@ Examples:
   slotwise generate queue --mix hard --no-removals --within-rack 20";
 
 pub(super) const GENERATE_TRACE: &str = "\
-Jobs arrive as a Poisson process, whose rate makes them ask for --load percent
-of --gpus on average; durations have a heavy tail, from seconds to a week.
+Jobs arrive at a rate that makes them ask for --load percent of --gpus on
+average; durations have a heavy tail, from seconds to a week. poisson: the rate
+is the same all the time. diurnal: it follows the hour, from 25 % of the mean at
+night to 175 % in the afternoon. bursts: calm times (3 h on average) at half the
+mean, bursts (20 min on average) at 5.5 times the mean. --mix gfs and venus have
+the sizes of table 1 of COMPASS-ABS. The arrivals change no job but its time.
 
 Examples:
+  slotwise generate trace --arrivals diurnal --jobs 90000 --out month.jsonl
   slotwise generate trace --jobs 20000 --gpus 2000 --mix venus --out t.jsonl
   slotwise generate trace | slotwise simulate --trace - --nodes 125";
 
@@ -267,30 +306,91 @@ The nodes of --nodes and --eta have all models, and CPU and memory without
 limit; those of --cluster have what it says. Jobs that would not even fit on
 the empty cluster are left out. A job whose trace has no times never ends.
 
-At one instant all departures come first, then all arrivals, then one pass over
-the queue. fifo: the head starts or the pass ends; easy: jobs behind the head
+--events has nodes that fail (what runs there starts again from its beginning,
+at its old place in the queue), drain (nothing new starts there) and return, by
+name (those of --nodes and --eta are n0, n1, …), in seconds of the trace:
+  {\"at_s\": 86400, \"node\": \"n3\", \"event\": \"fail\"}
+
+At one instant all departures come first, then all changes of nodes as one
+event, then all arrivals, then one pass over the queue. fifo: the head starts or the pass ends; easy: jobs behind the head
 may start if they do not keep it from the GPUs that it is promised; sjf and
 priority: as fifo, in another order. Each event (all departures of an instant,
 or one start) pauses every running job that it moves by --move-cost.
 
 AFR: mean share of avoidable partial nodes while jobs wait. AGU: mean share of
 busy GPUs then; BUSY: the same over the whole run. AJCT: mean time from
-submission to finish. FRAG: share of the time with a queue in which as many
-GPUs were free as its head asked for. EMPTY: mean number of empty nodes. WCC:
-share of time in which fillers sufficed for all slots. --format json has one
-object a run, with the exact sums, quantiles of waits and completion times by
-size (1, 2-4, 5-8, >8 GPUs), and what migrations cost.
+submission to finish. SAT: allocation at saturation, the largest share of GPUs
+busy while jobs waited. FRAG: share of the time with a queue in which as many
+GPUs were free as its head asked for; CAP: in which fewer were. EMPTY: mean
+number of empty nodes. WCC: share of time in which fillers sufficed for all
+slots. A JOB: mean number of migrations of a job. --format json has one object a
+run, with the exact sums, quantiles of waits and completion times by size (1,
+2-4, 5-8, >8 GPUs), and what migrations cost.
+
+--series has a row for each interval in which nothing happened; --minutes one
+for each minute and policy, with sums over its seconds: busy_gpu_s / seconds is
+the mean number of busy GPUs. --jobset has the jobs that finished: workload_name
+is the policy, allocated_resources the GPUs that a job held last, numbered from
+0 node by node.
+
+fft places by best-fit and every --round seconds packs all that runs onto the
+fewest nodes, if that frees one. drr places by best-fit and every --round seconds
+empties the least used nodes onto others; an approximation, since its source
+leaves details open. Both pay --move-cost. compass:TRIGGER:BUDGET has a budget of
+moves an event.
 
 sif-opt starts a job whenever everything that runs and the job could be packed
 somehow, moves for free: a bound, not a policy.
 
+--explain JOB tells instead when and why a job waited: behind whom, and what kept
+them (capacity, fragmentation, constraint, space; see help place), or what kept
+itself; and at its first try the nodes by kind: on how many an instance would
+have fitted, and on how many the policy allows it without a move.
+
 Examples:
   slotwise simulate --trace philly:jobs.csv.gz --eta 0.90
+  slotwise simulate --trace t.jsonl --nodes 90 --explain job-77 --format table
   slotwise simulate --trace philly:jobs.csv.gz --day 40 --nodes 60 \\
     --policy compass,compass:when-blocked,best-fit,sif-opt
   slotwise simulate --trace synthetic:20000 --nodes 250 --load 100 --mix venus
   slotwise simulate --trace t.jsonl --cluster c.json --discipline easy"
 );
+
+pub(super) const SWEEP: &str = "\
+Plays the trace once for every cell of the grid DAYS × SIZES × COSTS × SEEDS ×
+POLICIES, on all cores, and writes a row for each: a line of JSON with the whole
+key, the measures of simulate (see slotwise help simulate) and the exact sums
+behind them. Rows come by cell, whatever the number of threads. A table says
+instead on how many days each policy ranks first in AFR, AJCT and AGU.
+
+Rows go to FILE.partial as they are done, which becomes FILE at the end. If the
+process ends before, --resume goes on: cells whose row is in FILE or
+FILE.partial are not played again, and a last line that was cut off is removed.
+Rows of another trace (by content), of other options or of another version are
+an error. Parts of a sweep run anywhere: merge puts their files together.
+
+Examples:
+  slotwise sweep --trace philly:jobs.csv.gz --days all --eta 0.85,0.90,0.95 \\
+    --policy compass,compass:when-blocked,best-fit --move-cost 1,8 --out r.jsonl
+  slotwise sweep --trace philly:jobs.csv.gz --days 0..75 --format table
+  slotwise sweep --trace t.jsonl --nodes 100 --policy random --seed 0..20
+  sbatch --array=1-16 --wrap 'slotwise sweep --trace t.jsonl --days all \\
+    --shard $SLURM_ARRAY_TASK_ID/16 --out r$SLURM_ARRAY_TASK_ID.jsonl --resume'
+A Kubernetes indexed job counts from 0: --shard $((JOB_COMPLETION_INDEX+1))/16";
+
+pub(super) const MERGE: &str = "\
+Files of one sweep, in any order, unfinished ones (FILE.partial) included. Rows of
+different sweeps, and different rows of one cell, are an error; equal ones count
+once. If cells are missing, it says which and fails, unless --partial is there.
+
+FIRST IN AFR, AJCT, AGU: on how many days no other policy is better, of those
+that can be ranked: by AFR and AGU if jobs wait under every policy, by AJCT if as
+many jobs end. Ties are first together. sif-opt is shown and not ranked.
+
+Examples:
+  slotwise merge r1.jsonl r2.jsonl r3.jsonl --out r.jsonl
+  slotwise merge r*.jsonl --format table
+  slotwise merge r.jsonl.partial --partial --format table";
 
 pub(super) const VERIFY: &str = "\
 Compares every kernel of a backend with the serial reference on clusters and

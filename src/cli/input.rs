@@ -4,8 +4,8 @@ use super::args::TraceArgs;
 use super::failure::Failure;
 use super::output::Talk;
 use crate::cluster::Cluster;
-use crate::formats::{Note, Snapshot, TraceOptions, cluster_source, queue_source, trace_source};
-use crate::workload::{Queue, TraceJob};
+use crate::formats::{Note, Snapshot, TraceOptions, cluster_source, queue_source, read_node_events, trace_source};
+use crate::workload::{NodeEvent, Queue, TraceJob};
 
 /// The cluster that `--cluster` names, and what its reader noted.
 ///
@@ -35,6 +35,16 @@ pub(super) fn trace(origin: &str, options: &TraceOptions, talk: &Talk) -> Result
     let (jobs, notes) = trace_source(origin, options)?;
     tell(&notes, talk);
     Ok(jobs)
+}
+
+/// The events that `--events` names, of the nodes of `cluster`.
+///
+/// # Errors
+/// If they cannot be read.
+pub(super) fn node_events(path: &str, cluster: &Cluster, talk: &Talk) -> Result<Vec<NodeEvent>, Failure> {
+    let (events, notes) = read_node_events(path, cluster)?;
+    tell(&notes, talk);
+    Ok(events)
 }
 
 /// Tells the user what a reader noted.

@@ -32,20 +32,16 @@ impl Options {
         if inputs(&command).iter().filter(|&&input| is_stdin(input)).count() > 1 {
             return Err(Failure::input("found - for more than one input, expected it for one at most"));
         }
-        let second = match &command {
-            Command::Place(args) => args.snapshot_out.as_deref().map(|path| ("--snapshot-out", path)),
-            Command::Simulate(args) => args.series.as_deref().map(|path| ("--series", path)),
-            Command::Import(import) => import.queue_out().map(|path| ("--queue-out", path.as_path())),
-            _ => None,
-        };
-        if let Some((option, second)) = second {
-            if second == Path::new("-") {
+        let mut written: Vec<(&str, &Path)> = out.as_deref().map(|path| ("--out", path)).into_iter().collect();
+        for (option, path) in other_outputs(&command) {
+            if path == Path::new("-") {
                 return Err(Failure::input(format_args!("found - as {option}, expected the name of a file")));
             }
-            if let Some(out) = out.as_deref().filter(|out| same_file(out, second) && !is_device(out)) {
-                let path = out.display();
-                return Err(Failure::input(format_args!("found {path} as --out and {option}, expected two files")));
+            if let Some((first, _)) = written.iter().find(|(_, first)| same_file(first, path) && !is_device(path)) {
+                let path = path.display();
+                return Err(Failure::input(format_args!("found {path} as {first} and {option}, expected two files")));
             }
+            written.push((option, path));
         }
         Ok(Self { format, out, threads: usize::from(global.threads), command })
     }
@@ -55,11 +51,32 @@ fn inputs(command: &Command) -> Vec<&str> {
     match command {
         Command::Score(args) => vec![&args.cluster.cluster, &args.queue, &args.candidates],
         Command::Place(args) => vec![&args.cluster.cluster, &args.queue],
+        Command::Plan(args) => std::iter::once(&args.cluster.cluster[..]).chain(args.queue.as_deref()).collect(),
         Command::Audit(args) => vec![&args.cluster.cluster],
-        Command::Simulate(args) => std::iter::once(&args.trace[..]).chain(args.cluster.as_deref()).collect(),
+        Command::Simulate(args) => {
+            let others = args.cluster.as_deref().into_iter().chain(args.events.as_deref());
+            std::iter::once(&args.trace[..]).chain(others).collect()
+        }
+        Command::Sweep(args) => std::iter::once(&args.trace[..]).chain(args.cluster.as_deref()).collect(),
+        Command::Merge(args) => args.files.iter().map(String::as_str).collect(),
         Command::Import(import) => import.files().iter().map(String::as_str).collect(),
         _ => Vec::new(),
     }
+}
+
+/// The files that are written beside the results, with their options.
+fn other_outputs(command: &Command) -> Vec<(&'static str, &Path)> {
+    let outputs = match command {
+        Command::Place(args) => vec![("--snapshot-out", args.snapshot_out.as_deref())],
+        Command::Simulate(args) => vec![
+            ("--series", args.series.as_deref()),
+            ("--minutes", args.minutes.as_deref()),
+            ("--jobset", args.jobset.as_deref()),
+        ],
+        Command::Import(import) => vec![("--queue-out", import.queue_out().map(PathBuf::as_path))],
+        _ => Vec::new(),
+    };
+    outputs.into_iter().filter_map(|(option, path)| Some((option, path?))).collect()
 }
 
 /// `-`, also behind the name of a format, and among the files of a dump.

@@ -9,7 +9,7 @@ use super::ids::{DomainId, InstanceId, JobId, ModelId, NodeId, PoolId, RackId, R
 use super::ledger::{Cluster, JobTimes, Pool};
 use super::names::TooManyNames;
 use super::node::{GpuMask, Node, lowest_gpus};
-use super::request::{MAX_AMOUNT, Request, UNLIMITED, Within};
+use super::request::{MAX_AMOUNT, Request, UNLIMITED, WHOLE_GPU, Within};
 
 /// A node as a snapshot states it.
 #[derive(Clone, Debug, Default)]
@@ -35,12 +35,14 @@ pub struct NodeSpec<'a> {
 }
 
 /// A job as a snapshot or a queue states it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct JobSpec<'a> {
     /// Its name, unique among running and queued jobs.
     pub name: &'a str,
     /// GPUs an instance, 0..=16.
     pub gpus: u8,
+    /// Thousandths of each of them: [`WHOLE_GPU`], or less with 1 GPU an instance.
+    pub gpu_milli: u16,
     /// Milli-cores an instance.
     pub cpu_milli: u32,
     /// MiB an instance.
@@ -53,6 +55,23 @@ pub struct JobSpec<'a> {
     pub pinned: bool,
     /// What is known of its time.
     pub times: JobTimes,
+}
+
+impl Default for JobSpec<'_> {
+    /// A job without a name of CPU-only instances that ask for nothing.
+    fn default() -> Self {
+        Self {
+            name: "",
+            gpus: 0,
+            gpu_milli: WHOLE_GPU,
+            cpu_milli: 0,
+            memory_mib: 0,
+            models: &[],
+            within: None,
+            pinned: false,
+            times: JobTimes::default(),
+        }
+    }
 }
 
 /// Why a cluster cannot be built. The text names the node or job; the reader of the file adds where.
@@ -76,6 +95,9 @@ pub enum BuildError {
     /// Not 0..=16 GPUs an instance.
     #[error("job \"{0}\" asks {1} GPUs an instance, expected 0 to 16")]
     InstanceSize(String, u8),
+    /// A share that is none, or of more than one GPU.
+    #[error("job \"{0}\" asks {1} thousandths of each of {2} GPUs, expected 1 to 999 of one GPU, or whole GPUs")]
+    Share(String, u16, u8),
     /// No instance at all.
     #[error("job \"{0}\" has no instances")]
     NoInstances(String),
@@ -97,6 +119,9 @@ pub enum BuildError {
     /// A device that somebody else holds.
     #[error("instance {1} of job \"{0}\" holds GPU {2} of node \"{3}\", which job \"{4}\" holds too")]
     GpuHeldTwice(String, u32, u32, String, String),
+    /// A device of which shares hold too much.
+    #[error("instance {1} of job \"{0}\" holds {4} thousandths of GPU {2} of node \"{3}\", which has {5} left")]
+    GpuOverfull(String, u32, u32, String, u16, u16),
     /// An instance larger than its node.
     #[error("instance {1} of job \"{0}\" needs {2} GPUs, node \"{3}\" has {4}")]
     LargerThanNode(String, u32, u8, String, u8),
@@ -170,6 +195,7 @@ impl ClusterBuilder {
             owners_at,
             busy: 0,
             anchors: 0,
+            shared: 0,
             usable,
             composition: Composition::EMPTY,
             devices: spec.gpus,
@@ -230,8 +256,12 @@ impl ClusterBuilder {
         for (instance, node_id) in std::mem::take(&mut self.unseated) {
             let job = self.cluster.instance(instance).job();
             let node = self.cluster.node(node_id);
-            let gpus = self.cluster.request_of(job).gpus;
-            let Some(mask) = lowest_gpus(node.free(), gpus) else {
+            let &Request { gpus, gpu_milli, .. } = self.cluster.request_of(job);
+            let mask = match gpu_milli {
+                WHOLE_GPU => lowest_gpus(node.free(), gpus),
+                share => self.cluster.device_for_share(node_id, share),
+            };
+            let Some(mask) = mask else {
                 let position = self.cluster.position(instance);
                 let (job, name) = (self.cluster.job_name(job).to_owned(), self.cluster.node_name(node_id).to_owned());
                 return Err(BuildError::NodeFull(job, position, gpus, name, node.free_gpus()));
@@ -264,9 +294,15 @@ impl ClusterBuilder {
             let index = (gpus & !node.usable).trailing_zeros();
             return Err(BuildError::GpuUnavailable(job(), position, index, node_name()));
         }
-        if gpus & node.busy != 0 {
+        let beside = if spec.gpu_milli < WHOLE_GPU { gpus & node.shared } else { 0 };
+        if let Some((gpu, left)) = self.cluster.shared_left(node_id).find(|&(gpu, _)| beside >> gpu & 1 == 1)
+            && left < spec.gpu_milli
+        {
+            return Err(BuildError::GpuOverfull(job(), position, gpu.into(), node_name(), spec.gpu_milli, left));
+        }
+        if gpus & node.busy & !beside != 0 {
             let index = (gpus & node.busy).trailing_zeros();
-            let holder = self.cluster.owner(node_id, index as u8).map(|owner| self.cluster.instance(owner).job());
+            let holder = self.cluster.holder(node_id, index as u8);
             let holder = holder.map_or(String::new(), |holder| self.cluster.job_name(holder).to_owned());
             return Err(BuildError::GpuHeldTwice(job(), position, index, node_name(), holder));
         }
@@ -307,6 +343,9 @@ impl Cluster {
         if usize::from(spec.gpus) > MAX_GPUS {
             return Err(BuildError::InstanceSize(name(), spec.gpus));
         }
+        if spec.gpu_milli == 0 || spec.gpu_milli > WHOLE_GPU || (spec.gpu_milli < WHOLE_GPU && spec.gpus != 1) {
+            return Err(BuildError::Share(name(), spec.gpu_milli, spec.gpus));
+        }
         if instances == 0 {
             return Err(BuildError::NoInstances(name()));
         }
@@ -324,7 +363,11 @@ impl Cluster {
         Ok(job)
     }
 
-    fn request_for(&mut self, spec: &JobSpec<'_>) -> Result<RequestId, TooManyNames> {
+    /// The number for the request that `spec` states.
+    ///
+    /// # Errors
+    /// If there are too many names.
+    pub fn request_for(&mut self, spec: &JobSpec<'_>) -> Result<RequestId, TooManyNames> {
         let models = if spec.models.is_empty() {
             None
         } else {
@@ -334,7 +377,7 @@ impl Cluster {
             ids.dedup();
             Some(ids.into_boxed_slice())
         };
-        let &JobSpec { gpus, cpu_milli, memory_mib, within, .. } = spec;
-        Ok(self.intern_request(Request { gpus, cpu_milli, memory_mib, models, within }))
+        let &JobSpec { gpus, gpu_milli, cpu_milli, memory_mib, within, .. } = spec;
+        Ok(self.intern_request(Request { gpus, gpu_milli, cpu_milli, memory_mib, models, within }))
     }
 }

@@ -1,8 +1,10 @@
-//! Edits: the only way to change who holds what. A batch applies whole or not at all, and is undone as data.
+//! Edits: the only way to change who holds what, and which nodes take more. A batch applies whole or not at all, and is
+//! undone as data.
 
 use super::ids::{InstanceId, NodeId};
-use super::ledger::{Cluster, Instance, NOBODY};
+use super::ledger::{Cluster, Instance, NOBODY, SHARED};
 use super::node::GpuMask;
+use super::shares;
 
 /// One step of a batch. A move is a `Free` and, later in the batch, a `Take` of the same instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,13 +27,17 @@ pub enum Edit {
         /// Which devices.
         gpus: GpuMask,
     },
+    /// The node, which was schedulable, takes no more instances. What it has runs on.
+    Cordon(NodeId),
+    /// The node, which was cordoned, takes instances again.
+    Uncordon(NodeId),
 }
 
 impl Edit {
     /// The node that it changes.
     pub fn node(&self) -> NodeId {
         match *self {
-            Edit::Take { node, .. } | Edit::Free { node, .. } => node,
+            Edit::Take { node, .. } | Edit::Free { node, .. } | Edit::Cordon(node) | Edit::Uncordon(node) => node,
         }
     }
 
@@ -40,6 +46,8 @@ impl Edit {
         match self {
             Edit::Take { instance, node, gpus } => Edit::Free { instance, node, gpus },
             Edit::Free { instance, node, gpus } => Edit::Take { instance, node, gpus },
+            Edit::Cordon(node) => Edit::Uncordon(node),
+            Edit::Uncordon(node) => Edit::Cordon(node),
         }
     }
 }
@@ -65,7 +73,7 @@ pub enum EditError {
     /// A device is broken or past the node's last.
     #[error("node {0:?} has no such working device")]
     NoSuchGpu(NodeId),
-    /// A device is held by somebody.
+    /// A device is held by somebody, or has too little left for a share.
     #[error("a device of node {0:?} is busy")]
     GpuBusy(NodeId),
     /// Not enough free milli-cores.
@@ -74,6 +82,9 @@ pub enum EditError {
     /// Not enough free MiB.
     #[error("node {0:?} has not enough free memory")]
     NoMemory(NodeId),
+    /// A `Cordon` of a node that is cordoned, or the reverse.
+    #[error("node {0:?} is so already")]
+    SoAlready(NodeId),
 }
 
 impl Cluster {
@@ -111,7 +122,14 @@ impl Cluster {
 
     /// Whether one edit is possible now.
     fn check(&self, edit: Edit) -> Result<(), EditError> {
-        let (Edit::Take { instance, node: node_id, gpus } | Edit::Free { instance, node: node_id, gpus }) = edit;
+        let (instance, node_id, gpus) = match edit {
+            Edit::Take { instance, node, gpus } | Edit::Free { instance, node, gpus } => (instance, node, gpus),
+            Edit::Cordon(id) | Edit::Uncordon(id) => {
+                let node = self.nodes.get(id.index()).ok_or(EditError::UnknownNode(id))?;
+                let changes = node.schedulable == matches!(edit, Edit::Cordon(_));
+                return if changes { Ok(()) } else { Err(EditError::SoAlready(id)) };
+            }
+        };
         let holder = self.instances.get(instance.index()).ok_or(EditError::UnknownInstance(instance))?;
         let node = self.nodes.get(node_id.index()).ok_or(EditError::UnknownNode(node_id))?;
         if let Edit::Free { .. } = edit {
@@ -125,7 +143,7 @@ impl Cluster {
             Err(EditError::WrongCount(instance))
         } else if gpus & !node.usable != 0 {
             Err(EditError::NoSuchGpu(node_id))
-        } else if gpus & node.busy != 0 {
+        } else if gpus & node.busy != 0 && !(request.is_share() && self.has_left(node_id, gpus, request.gpu_milli)) {
             Err(EditError::GpuBusy(node_id))
         } else if request.cpu_milli > 0 && node.cpu_free() < request.cpu_milli {
             Err(EditError::NoCpu(node_id))
@@ -136,38 +154,49 @@ impl Cluster {
         }
     }
 
-    /// The one function that changes who holds what.
+    /// The one function that changes who holds what and which nodes take more.
     pub(super) fn step(&mut self, edit: Edit) {
-        let (Edit::Take { instance, node: node_id, gpus } | Edit::Free { instance, node: node_id, gpus }) = edit;
+        let (instance, node_id, gpus, takes) = match edit {
+            Edit::Take { instance, node, gpus } => (instance, node, gpus, true),
+            Edit::Free { instance, node, gpus } => (instance, node, gpus, false),
+            Edit::Cordon(node) | Edit::Uncordon(node) => {
+                self.nodes[node.index()].schedulable = matches!(edit, Edit::Uncordon(_));
+                return;
+            }
+        };
         let holder = &mut self.instances[instance.index()];
         let job = &mut self.jobs[holder.job.index()];
         let request = &self.requests[job.request().index()];
         let node = &mut self.nodes[node_id.index()];
         let (cpu, memory) = (u64::from(request.cpu_milli), u64::from(request.memory_mib));
+        if takes {
+            debug_assert!(holder.node == NOBODY && (node.busy & !node.shared) & gpus == 0);
+            *holder = Instance { node: node_id.0, gpus, ..*holder };
+            job.running += 1;
+            node.cpu_used += cpu;
+            node.memory_used += memory;
+        } else {
+            debug_assert!(holder.node == node_id.0 && holder.gpus == gpus);
+            *holder = Instance { node: NOBODY, gpus: 0, ..*holder };
+            job.running -= 1;
+            node.cpu_used -= cpu;
+            node.memory_used -= memory;
+        }
+        if request.is_share() && !shares::step(&mut self.shares, node, node_id, gpus, request.gpu_milli, takes) {
+            // Others share the device before and after.
+            return;
+        }
         let anchors = if request.gpus >= 2 { gpus } else { 0 };
-        let owner = match edit {
-            Edit::Take { .. } => {
-                debug_assert!(holder.node == NOBODY && node.busy & gpus == 0);
-                *holder = Instance { node: node_id.0, gpus, ..*holder };
-                job.running += 1;
-                node.busy |= gpus;
-                node.anchors |= anchors;
-                node.cpu_used += cpu;
-                node.memory_used += memory;
-                node.composition = node.composition.with(request.gpus).unwrap_or(node.composition);
-                instance.0
-            }
-            Edit::Free { .. } => {
-                debug_assert!(holder.node == node_id.0 && holder.gpus == gpus);
-                *holder = Instance { node: NOBODY, gpus: 0, ..*holder };
-                job.running -= 1;
-                node.busy &= !gpus;
-                node.anchors &= !anchors;
-                node.cpu_used -= cpu;
-                node.memory_used -= memory;
-                node.composition = node.composition.without(request.gpus).unwrap_or(node.composition);
-                NOBODY
-            }
+        let owner = if takes {
+            node.busy |= gpus;
+            node.anchors |= anchors;
+            node.composition = node.composition.with(request.gpus).unwrap_or(node.composition);
+            if request.is_share() { SHARED } else { instance.0 }
+        } else {
+            node.busy &= !gpus;
+            node.anchors &= !anchors;
+            node.composition = node.composition.without(request.gpus).unwrap_or(node.composition);
+            NOBODY
         };
         let at = node.owners_at as usize;
         let mut left = gpus;

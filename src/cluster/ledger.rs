@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::capacity::MAX_GPUS;
 use super::ids::{DomainId, InstanceId, JobId, ModelId, NodeId, PoolId, RackId, RequestId};
 use super::names::{Names, TooManyNames};
 use super::node::{GpuMask, Node};
@@ -9,6 +10,9 @@ use super::request::Request;
 
 /// No instance.
 pub(super) const NOBODY: u32 = u32::MAX;
+
+/// The owner of a device that shares lie on; which they are, the instances know.
+pub(super) const SHARED: u32 = u32::MAX - 1;
 
 /// A job. Its name and its request are kept apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,6 +113,8 @@ pub struct Cluster {
     pub(super) instances: Vec<Instance>,
     /// The instance that holds each device, nodes one after another.
     pub(super) owners: Vec<u32>,
+    /// The thousandths that shares hold of each device, for the nodes that have any: clusters without shares have none.
+    pub(super) shares: FxHashMap<NodeId, [u16; MAX_GPUS]>,
 }
 
 impl Cluster {
@@ -234,23 +240,38 @@ impl Cluster {
         instance.0 - self.job(self.instance(instance).job).first
     }
 
-    /// The instance that holds a device of a node, if one does.
+    /// The instance that holds a whole device of a node, if one does; none holds a device that is shared.
     pub fn owner(&self, node: NodeId, gpu: u8) -> Option<InstanceId> {
         let node = self.node(node);
         debug_assert!(gpu < node.devices);
         let owner = self.owners[node.owners_at as usize + usize::from(gpu)];
-        (owner != NOBODY).then_some(InstanceId(owner))
+        (owner < SHARED).then_some(InstanceId(owner))
     }
 
-    /// The instances that hold devices of a node, by their lowest device. CPU-only instances are not among them.
+    /// The instances that hold whole devices of a node, by their lowest device. CPU-only instances and shares are not
+    /// among them.
     pub fn instances_on(&self, node: NodeId) -> impl Iterator<Item = InstanceId> + '_ {
-        let mut left = self.node(node).busy;
+        let mut left = self.node(node).busy & !self.node(node).shared;
         std::iter::from_fn(move || {
             let gpu = left.trailing_zeros() as u8;
             let instance = (left != 0).then(|| self.owner(node, gpu)).flatten()?;
             left &= !self.instance(instance).gpus;
             Some(instance)
         })
+    }
+
+    /// The jobs that hold anything of a node, shares of its devices and CPU-only instances included, ascending. O(1) where
+    /// no device of it is shared and no request is CPU-only, else O(all instances).
+    pub fn jobs_on(&self, node: NodeId) -> Vec<JobId> {
+        let mut jobs: Vec<JobId> = self.instances_on(node).map(|instance| self.instance(instance).job).collect();
+        let shared = self.node(node).shared;
+        if shared != 0 || self.requests.iter().any(|request| request.gpus == 0) {
+            let on_it = self.instances.iter().filter(|held| held.node == node.0);
+            jobs.extend(on_it.filter(|held| held.gpus == 0 || held.gpus & shared != 0).map(|held| held.job));
+        }
+        jobs.sort_unstable();
+        jobs.dedup();
+        jobs
     }
 
     /// All GPUs that work.
@@ -298,7 +319,7 @@ impl Cluster {
     }
 
     /// Gives the instances of a job their numbers, if they have none yet. Returns false (and does nothing) if the
-    /// numbers run out: there are 2^32 − 1 for all jobs that ever ran.
+    /// numbers run out: there are 2^32 − 2 for all jobs that ever ran.
     #[must_use]
     pub fn number_instances(&mut self, job: JobId) -> bool {
         let n = self.job(job).instances;
@@ -306,7 +327,7 @@ impl Cluster {
             return true;
         }
         let first = self.instances.len();
-        if first + n as usize >= NOBODY as usize {
+        if first + n as usize >= SHARED as usize {
             return false;
         }
         self.jobs[job.index()].first = first as u32;

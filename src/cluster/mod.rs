@@ -12,6 +12,7 @@ mod node;
 mod node_set;
 mod recount;
 mod request;
+mod shares;
 
 pub use builder::{BuildError, ClusterBuilder, JobSpec, NodeSpec, Seat};
 pub use capacity::{MAX_GPUS, PerSize, slot_width};
@@ -22,4 +23,4 @@ pub use ledger::{Cluster, Instance, Job, JobTimes, Pool};
 pub use names::{Names, TooManyNames};
 pub use node::{GpuMask, Node, gpu_indices, lowest_gpus};
 pub use node_set::NodeSet;
-pub use request::{MAX_AMOUNT, Request, UNLIMITED, Within};
+pub use request::{MAX_AMOUNT, Request, UNLIMITED, WHOLE_GPU, Within};

@@ -14,6 +14,7 @@ pub struct Node {
     pub(super) owners_at: u32,
     pub(super) busy: GpuMask,
     pub(super) anchors: GpuMask,
+    pub(super) shared: GpuMask,
     pub(super) usable: GpuMask,
     pub(super) composition: Composition,
     pub(super) devices: u8,
@@ -37,6 +38,11 @@ impl Node {
     /// Devices that instances of two GPUs or more hold.
     pub fn anchors(&self) -> GpuMask {
         self.anchors
+    }
+
+    /// Devices that shares lie on; each counts as one busy instance of one GPU.
+    pub fn shared(&self) -> GpuMask {
+        self.shared
     }
 
     /// Devices that work, whoever holds them.

@@ -3,12 +3,16 @@
 use super::need::Needs;
 use super::placer::Placer;
 use super::policy::random::Draws;
+use super::policy::score::Scoring;
 use super::policy::{Method, Policy};
 use super::ranking::Window;
+use super::repack::Repack;
+use super::scorer::Scorer;
 use super::why::{self, Why};
 use crate::anchor::{self, Migration, Rules, Shape, State, Transaction, Trigger, Variant};
-use crate::cluster::{Edit, GpuMask, JobId, NodeId};
+use crate::cluster::{Cluster, Edit, GpuMask, Job, JobId, NodeId};
 use crate::evaluate::{Backend, EvalError};
+use crate::fragmentation::fgd::Typical;
 use crate::workload::QueueEntry;
 
 /// The settings of a run.
@@ -89,6 +93,8 @@ pub struct CommitLoop<'s> {
     needs: Needs,
     placer: Placer,
     window: Window,
+    /// For the policies that score nodes.
+    scorer: Option<Scorer>,
     /// The threads that rank, once a window has something to rank; `None` where they could not be started.
     threads: Option<Option<rayon::ThreadPool>>,
     /// N·SIF of the state.
@@ -99,7 +105,7 @@ pub struct CommitLoop<'s> {
 impl<'s> CommitLoop<'s> {
     /// A loop that starts from this state.
     pub fn new(state: &'s mut State, options: PlaceOptions) -> Self {
-        if !matches!(options.policy.method(), Method::Anchor(_)) {
+        if matches!(options.policy.method(), Method::Ordered(_) | Method::Random) {
             state.index_free_gpus();
         }
         let n_sif = state.n_sif();
@@ -111,16 +117,34 @@ impl<'s> CommitLoop<'s> {
             delta_sif_nodes: None,
             in_abs: None,
         };
-        Self {
+        let commit_loop = Self {
             state,
             options,
             needs: Needs::default(),
             placer: Placer::default(),
             window: Window::default(),
+            scorer: None,
             threads: None,
             n_sif,
             decision,
+        };
+        match options.policy.method() {
+            Method::Scored(..) => {
+                let typical = usual(commit_loop.state.cluster());
+                commit_loop.with_typical(typical)
+            }
+            Method::Anchor(_) | Method::Ordered(_) | Method::Random => commit_loop,
         }
+    }
+
+    /// The same, with these typical pods for the policy `fgd` instead of those of the jobs that wait at the start, or of
+    /// those that run if none waits.
+    #[must_use]
+    pub fn with_typical(mut self, typical: Typical) -> Self {
+        if let Method::Scored(score, arithmetic) = self.options.policy.method() {
+            self.scorer = Some(Scorer::new(self.state.cluster(), Scoring::new(score, arithmetic, typical)));
+        }
+        self
     }
 
     /// The same, with a backend that ranks nodes for the windows. It never shows in a result; should it fail, the loop
@@ -143,6 +167,11 @@ impl<'s> CommitLoop<'s> {
         self.state
     }
 
+    /// Who decides.
+    pub fn policy(&self) -> Policy {
+        self.options.policy
+    }
+
     /// N·SIF of that state.
     pub fn n_sif(&self) -> i64 {
         self.n_sif
@@ -151,8 +180,9 @@ impl<'s> CommitLoop<'s> {
     /// Decides all entries in order and shows each decision to `sink`.
     pub fn run(&mut self, queue: &[QueueEntry], sink: &mut dyn FnMut(&Decision)) {
         let mut index = 0;
-        for entries in queue.chunks(self.options.window.max(1)) {
-            self.open_window(entries);
+        let mut windows = queue.chunks(self.options.window.max(1)).peekable();
+        while let Some(entries) = windows.next() {
+            self.open_window(entries, windows.peek().copied().unwrap_or_default());
             for &entry in entries {
                 sink(self.decide_one(entry, index));
                 index += 1;
@@ -177,24 +207,64 @@ impl<'s> CommitLoop<'s> {
         &self.decision
     }
 
-    fn open_window(&mut self, entries: &[QueueEntry]) {
+    /// Nodes stop or start to take instances, and jobs end with that, all as one event: `cordoned` and `uncordoned` nodes that
+    /// are so already are passed over, and so are `ended` jobs that do not run.
+    pub fn change_nodes(&mut self, cordoned: &[NodeId], uncordoned: &[NodeId], ended: &[JobId]) -> &Decision {
         self.window.close();
+        self.begin(ended.first().copied().unwrap_or(JobId(0)));
+        let mut transaction = self.state.begin();
+        for &node in cordoned {
+            let _ = transaction.cordon(node);
+        }
+        for &node in uncordoned {
+            let _ = transaction.uncordon(node);
+        }
+        end(&mut transaction, ended, &self.options);
+        record(&mut self.decision, &mut self.window, &transaction);
+        if let Some(scorer) = &mut self.scorer {
+            transaction.log().iter().for_each(|edit| scorer.changed(edit.node()));
+        }
+        transaction.commit();
+        self.decision.status = Status::Removed;
+        self.account();
+        &self.decision
+    }
+
+    /// Repacks what runs, as one event. The policy must be one that places without moves.
+    pub fn repack(&mut self, how: Repack) -> &Decision {
+        debug_assert!(!matches!(self.options.policy.method(), Method::Anchor(_)), "no index by free GPUs");
+        self.window.close();
+        self.begin(JobId(0));
+        let mut transaction = self.state.begin();
+        how.run(&mut transaction);
+        record(&mut self.decision, &mut self.window, &transaction);
+        if let Some(scorer) = &mut self.scorer {
+            transaction.log().iter().for_each(|edit| scorer.changed(edit.node()));
+        }
+        transaction.commit();
+        self.decision.status = Status::Removed;
+        self.account();
+        &self.decision
+    }
+
+    fn open_window(&mut self, entries: &[QueueEntry], next: &[QueueEntry]) {
         let Method::Ordered(order) = self.options.policy.method() else { return };
         if entries.len() < 2 {
-            return;
+            return self.window.close();
         }
         let cluster = self.state.cluster();
         self.needs.update(cluster);
-        let submitted = entries.iter().filter_map(|entry| match *entry {
+        let submitted = |entry: &QueueEntry| match *entry {
             QueueEntry::Submit(job) => Some(cluster.job(job).request()),
             QueueEntry::Remove(_) => None,
-        });
+        };
+        let requests = |entries: &[QueueEntry]| entries.iter().filter_map(submitted).collect::<Vec<_>>();
         let threads = self.threads.get_or_insert_with(|| {
             let builder = rayon::ThreadPoolBuilder::new().num_threads(self.options.threads);
             // Without threads of its own the loop ranks on the one that it has.
             if self.options.threads == 1 { None } else { builder.build().ok() }
         });
-        self.window.open(self.state, &self.needs, order, submitted, threads.as_ref());
+        self.window.open(self.state, &self.needs, order, [&requests(entries), &requests(next)], threads.as_ref());
     }
 
     #[inline(never)]
@@ -235,7 +305,7 @@ impl<'s> CommitLoop<'s> {
         let by_gpus = match method {
             // What moves instances can mend fragmentation.
             Method::Anchor(_) => why::lacks_capacity(self.state, need, instances).then_some(Why::Capacity),
-            Method::Ordered(_) | Method::Random => why::why_by_gpus(self.state, need, instances),
+            Method::Ordered(_) | Method::Random | Method::Scored(..) => why::why_by_gpus(self.state, need, instances),
         };
         match by_gpus {
             Some(why) => return Status::Blocked(why),
@@ -260,6 +330,9 @@ impl<'s> CommitLoop<'s> {
                 let draws = Draws::new(self.options.seed, index);
                 self.placer.place_by_lot(&mut transaction, job, &self.needs, draws)
             }
+            Method::Scored(..) => {
+                self.scorer.as_mut().is_some_and(|scorer| scorer.place(&mut transaction, job, &self.needs))
+            }
         };
         if placed {
             let cluster = transaction.cluster();
@@ -273,7 +346,7 @@ impl<'s> CommitLoop<'s> {
         match method {
             Method::Anchor(_) => Status::Blocked(why::why(self.state, need, instances)),
             // These find a placement if there is one, and GPUs alone would have done.
-            Method::Ordered(_) | Method::Random => {
+            Method::Ordered(_) | Method::Random | Method::Scored(..) => {
                 debug_assert_eq!(why::why(self.state, need, instances), Why::Constraint);
                 Status::Blocked(Why::Constraint)
             }
@@ -285,23 +358,37 @@ impl<'s> CommitLoop<'s> {
             return Status::Absent;
         }
         let mut transaction = self.state.begin();
-        match self.options.policy.method() {
-            Method::Anchor(variant) => {
-                anchor::remove_together(&mut transaction, jobs, &self.options.rules(variant));
-            }
-            Method::Ordered(_) | Method::Random => {
-                for &job in jobs {
-                    for instance in transaction.cluster().instances_of(job) {
-                        // One that does not run is freed already.
-                        let _ = transaction.free(instance);
-                    }
-                }
-            }
-        }
+        end(&mut transaction, jobs, &self.options);
         record(&mut self.decision, &mut self.window, &transaction);
+        if let Some(scorer) = &mut self.scorer {
+            transaction.log().iter().for_each(|edit| scorer.changed(edit.node()));
+        }
         transaction.commit();
         Status::Removed
     }
+}
+
+/// Ends jobs as one event.
+fn end(transaction: &mut Transaction<'_>, jobs: &[JobId], options: &PlaceOptions) {
+    match options.policy.method() {
+        Method::Anchor(variant) => anchor::remove_together(transaction, jobs, &options.rules(variant)),
+        Method::Ordered(_) | Method::Random | Method::Scored(..) => {
+            for &job in jobs {
+                for instance in transaction.cluster().instances_of(job) {
+                    // One that does not run is freed already.
+                    let _ = transaction.free(instance);
+                }
+            }
+        }
+    }
+}
+
+/// The typical pods of the jobs that do not run, or of all if there are none.
+fn usual(cluster: &Cluster) -> Typical {
+    let waiting = cluster.jobs().iter().filter(|job| !job.runs());
+    let jobs: Vec<&Job> =
+        if waiting.clone().next().is_some() { waiting.collect() } else { cluster.jobs().iter().collect() };
+    Typical::new(cluster, jobs.iter().map(|job| (cluster.request(job.request()), u64::from(job.instances()))))
 }
 
 /// Reads off an event, before it is committed, what it moved and what it touched.

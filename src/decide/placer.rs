@@ -55,7 +55,7 @@ impl Placer {
             }
             _ => {
                 let mut walk = Walk::new(order);
-                each_instance(transaction, job, |state| walk.next(state, need))
+                each_instance(transaction, job, None, |state| walk.next(state, need))
             }
         }
     }
@@ -74,7 +74,7 @@ impl Placer {
             if !need.limited && need.gpus > 0 && !need.gpus_fit(transaction.state(), wanted) {
                 return false;
             }
-            return each_instance(transaction, job, |state| random::choose(&mut draws, state, need));
+            return each_instance(transaction, job, None, |state| random::choose(&mut draws, state, need));
         };
         let state = transaction.state();
         self.candidates.clear();
@@ -93,18 +93,23 @@ impl Placer {
         self.fitting.extend(nodes.filter(|&node| need.fits(cluster.node(node))));
         let fitting = &mut self.fitting;
         let mut at = None;
-        each_instance(transaction, job, |state| {
-            // Only the node that was chosen last can have stopped fitting.
+        each_instance(transaction, job, Some((within, region)), |state| {
+            // Only the node that was chosen last can have stopped fitting, but where shares went beside others.
             if let Some(at) = at
                 && !need.fits(state.cluster().node(fitting[at]))
             {
                 fitting.swap_remove(at);
             }
-            if fitting.is_empty() {
-                return None;
+            while !fitting.is_empty() {
+                let drawn = draws.below(fitting.len() as u64) as usize;
+                if need.fits(state.cluster().node(fitting[drawn])) {
+                    at = Some(drawn);
+                    return Some(fitting[drawn]);
+                }
+                fitting.swap_remove(drawn);
             }
-            at = Some(draws.below(fitting.len() as u64) as usize);
-            at.map(|at| fitting[at])
+            at = None;
+            None
         })
     }
 
@@ -151,9 +156,11 @@ impl Placer {
         );
         let frontier = &mut self.frontier;
         let mut last = None;
-        each_instance(transaction, job, |state| {
+        each_instance(transaction, job, Some((within, region)), |state| {
             put_back(frontier, last, state, need, order);
-            last = frontier.pop().map(|Reverse((_, number))| NodeId(number));
+            // One that does not fit any more has lost its CPU to shares beside others.
+            let mut nodes = std::iter::from_fn(|| frontier.pop().map(|Reverse((_, number))| NodeId(number)));
+            last = nodes.find(|&node| need.fits(state.cluster().node(node)));
             last
         })
     }
@@ -173,7 +180,7 @@ impl Placer {
         let frontier = &mut self.frontier;
         let mut last = None;
         let mut walk: Option<Walk> = None;
-        each_instance(transaction, job, |state| {
+        each_instance(transaction, job, None, |state| {
             if let Some(walk) = &mut walk {
                 return walk.next(state, need);
             }
@@ -200,13 +207,22 @@ impl Placer {
     }
 }
 
-/// Gives each instance of a job the node that `choose` names. False as soon as it names none.
+/// Gives each instance of a job the lowest free devices of the node that `choose` names, but a share a device beside
+/// others of the region, if one has enough left. False as soon as there is no node.
 fn each_instance(
     transaction: &mut Transaction<'_>,
     job: JobId,
+    region: Option<(Within, usize)>,
     mut choose: impl FnMut(&State) -> Option<NodeId>,
 ) -> bool {
     for instance in transaction.cluster().instances_of(job) {
+        let state = transaction.state();
+        let within = |id: NodeId| region.is_none_or(|region| state.is_in(id, region));
+        if let Some((node, gpu)) = state.device_beside(state.cluster().request_of(job), within)
+            && transaction.take(instance, node, gpu).is_ok()
+        {
+            continue;
+        }
         let Some(node) = choose(transaction.state()) else { return false };
         if transaction.take_lowest(instance, node).is_err() {
             debug_assert!(false, "the chosen node {node:?} cannot host the instance");

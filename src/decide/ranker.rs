@@ -21,30 +21,45 @@ impl Ranker {
         Ok(Self { backend, query: NodeQuery::new(state.cluster(), most), edits: Vec::new(), answers: Vec::new() })
     }
 
-    /// Brings these nodes up to date, then ranks for each request: the first nodes of the order, best first.
+    /// Brings these nodes up to date.
+    pub(super) fn update(&mut self, state: &State, changed: impl Iterator<Item = NodeId>) -> Result<(), EvalError> {
+        self.edits.clear();
+        self.edits.extend(changed.map(|node| NodeEdit::of(state.cluster(), node)));
+        self.backend.apply(&self.edits)
+    }
+
+    /// Begins to rank for each request, on the nodes as they were last brought up to date. False if the backend does
+    /// nothing before it is asked for the answer.
+    pub(super) fn begin(&mut self, state: &State, order: Order, requests: &[RequestId]) -> Result<bool, EvalError> {
+        self.ask_for(state, order, requests);
+        self.backend.begin_ranking(&self.query)
+    }
+
+    /// Ranks for each request: the first nodes of the order, best first. If that was begun, and nothing was brought up to
+    /// date since, it only waits for the answer.
     pub(super) fn rank(
         &mut self,
         state: &State,
-        changed: &[NodeId],
         order: Order,
         requests: &[RequestId],
     ) -> Result<Vec<Vec<NodeId>>, EvalError> {
-        let cluster = state.cluster();
-        self.edits.clear();
-        self.edits.extend(changed.iter().map(|&node| NodeEdit::of(cluster, node)));
-        self.backend.apply(&self.edits)?;
+        self.ask_for(state, order, requests);
+        self.backend.rank_nodes(&self.query, &mut self.answers)?;
+        let nodes = |class| self.answers[self.query.slots(class)].iter().take_while(|&&node| node != NONE);
+        Ok((0..requests.len()).map(|class| nodes(class).map(|&node| NodeId(node)).collect()).collect())
+    }
+
+    fn ask_for(&mut self, state: &State, order: Order, requests: &[RequestId]) {
         let order = match order {
             Order::FewestFree => NodeOrder::BestFit,
             Order::MostFree => NodeOrder::WorstFit,
             Order::LowestNumber => NodeOrder::FirstFit,
         };
+        let cluster = state.cluster();
         self.query.clear();
         for &request in requests {
             self.query.push(cluster, cluster.request(request), order, None, None);
         }
-        self.backend.rank_nodes(&self.query, &mut self.answers)?;
-        let nodes = |class| self.answers[self.query.slots(class)].iter().take_while(|&&node| node != NONE);
-        Ok((0..requests.len()).map(|class| nodes(class).map(|&node| NodeId(node)).collect()).collect())
     }
 }
 

@@ -1,8 +1,9 @@
 //! What a window of the queue is ranked for beforehand, in parallel: for every distinct request that has to test nodes
 //! one by one, the first nodes of the policy's order, or the room of each region.
 //!
-//! All of it is about the state at the start of the window. A decision uses what is said of nodes that nothing touched
-//! since, and looks at the touched ones itself; so its result is that of a fresh search, whatever the window.
+//! All of it is about the state at some moment: the start of the window, or, if a device ranked while the window before
+//! was decided, the start of that one. A decision uses what is said of nodes that nothing touched since, and looks at the
+//! touched ones itself; so its result is that of a fresh search, whatever the window.
 
 use rayon::prelude::*;
 
@@ -40,8 +41,10 @@ pub(super) struct Window {
     /// Where in `rankings` each request's is; `NONE` if it was not ranked.
     of_request: Vec<u32>,
     touched: Touched,
-    /// Who ranks nodes, if not the indexes of the state. It knows the nodes as they were before they were touched.
+    /// Who ranks nodes, if not the indexes of the state. It knows the nodes as they were when the window was opened.
     ranker: Option<Ranker>,
+    /// The requests of the next window that the ranker has begun to rank nodes for.
+    begun: Vec<RequestId>,
     fault: Option<EvalError>,
 }
 
@@ -54,7 +57,7 @@ impl Window {
             Ok(ranker) => self.ranker = Some(ranker),
             Err(error) => self.fault = Some(error),
         }
-        self.touched.restart(state.cluster());
+        self.touched.next_window(state.cluster(), false);
     }
 
     /// Why the backend ranks no longer.
@@ -68,52 +71,79 @@ impl Window {
             self.of_request[request.index()] = NONE;
         }
         self.rankings.clear();
+        self.begun.clear();
     }
 
-    /// Ranks for these requests on the state as it is; requests may repeat.
+    /// Ranks for the requests of a window, and lets a device begin with those of the `next` one; requests may repeat.
     pub(super) fn open(
         &mut self,
         state: &State,
         needs: &Needs,
         order: Order,
-        requests: impl Iterator<Item = RequestId>,
+        [requests, next]: [&[RequestId]; 2],
         threads: Option<&rayon::ThreadPool>,
     ) {
+        let begun = std::mem::take(&mut self.begun);
         self.close();
-        self.of_request.resize(state.cluster().requests().len(), NONE);
-        for request in requests {
-            let need = needs.of(request);
-            if (need.limited || need.within.is_some()) && self.of_request[request.index()] == NONE {
-                self.of_request[request.index()] = self.requests.len() as u32;
-                self.requests.push(request);
-            }
-        }
-        if self.requests.is_empty() {
+        self.requests = to_rank(requests, needs);
+        if self.requests.is_empty() && self.ranker.is_none() {
             return;
         }
-        // Those of regions stand behind those of nodes, which a backend can work out.
-        self.requests.sort_by_key(|&request| needs.of(request).within.is_some());
+        self.of_request.resize(state.cluster().requests().len(), NONE);
         for (at, request) in self.requests.iter().enumerate() {
             self.of_request[request.index()] = at as u32;
         }
-        let n_nodes = self.requests.iter().filter(|&&request| needs.of(request).within.is_none()).count();
+        let n_nodes = for_nodes(&self.requests, needs).len();
+        let asked_before = !begun.is_empty() && begun == self.requests[..n_nodes];
+        if !asked_before {
+            self.update_ranker(state);
+        }
         let by_backend = self.ask_backend(state, order, n_nodes);
         self.rankings.extend(by_backend.into_iter().map(nodes_ranked));
         rank(state, needs, order, &self.requests[self.rankings.len()..], threads, &mut self.rankings);
-        self.touched.restart(state.cluster());
+        if asked_before {
+            self.update_ranker(state);
+        }
+        self.touched.next_window(state.cluster(), asked_before);
+        self.begin(state, needs, order, next);
+    }
+
+    /// Tells the backend what the nodes are now that were touched since the last window was opened.
+    fn update_ranker(&mut self, state: &State) {
+        if let Some(ranker) = &mut self.ranker {
+            let updated = ranker.update(state, self.touched.in_this_window());
+            self.believe(updated);
+        }
+    }
+
+    /// Lets the backend begin to rank for the next window, if it works by itself.
+    fn begin(&mut self, state: &State, needs: &Needs, order: Order, next: &[RequestId]) {
+        let Some(ranker) = &mut self.ranker else { return };
+        let mut requests = to_rank(next, needs);
+        requests.truncate(for_nodes(&requests, needs).len());
+        if requests.is_empty() {
+            return;
+        }
+        let begun = ranker.begin(state, order, &requests);
+        if self.believe(begun) == Some(true) {
+            self.begun = requests;
+        }
+    }
+
+    /// What the backend says, unless it has failed: it is asked no more then.
+    fn believe<T>(&mut self, answer: Result<T, EvalError>) -> Option<T> {
+        if let Err(error) = &answer {
+            self.ranker = None;
+            self.fault = Some(error.clone());
+        }
+        answer.ok()
     }
 
     /// The nodes for the first so many requests, or nothing if there is no backend or none any more.
     fn ask_backend(&mut self, state: &State, order: Order, n_requests: usize) -> Vec<Vec<NodeId>> {
-        let Some(ranker) = &mut self.ranker else { return Vec::new() };
-        match ranker.rank(state, self.touched.nodes(), order, &self.requests[..n_requests]) {
-            Ok(nodes) => nodes,
-            Err(error) => {
-                self.ranker = None;
-                self.fault = Some(error);
-                Vec::new()
-            }
-        }
+        let Some(ranker) = self.ranker.as_mut().filter(|_| n_requests > 0) else { return Vec::new() };
+        let answer = ranker.rank(state, order, &self.requests[..n_requests]);
+        self.believe(answer).unwrap_or_default()
     }
 
     /// What was found for a request, if it was ranked.
@@ -122,7 +152,7 @@ impl Window {
         self.rankings.get(at as usize)
     }
 
-    /// Which nodes changed since the window was opened.
+    /// Which nodes changed since the rankings were asked for.
     pub(super) fn touched(&self) -> &Touched {
         &self.touched
     }
@@ -138,6 +168,25 @@ impl Window {
             self.touched.add(cluster, node);
         }
     }
+}
+
+/// The requests that are worth ranking for, each once: first those for nodes, which a backend can work out, then those
+/// for regions.
+fn to_rank(requests: &[RequestId], needs: &Needs) -> Vec<RequestId> {
+    let worth_it = |request: &RequestId| {
+        let need = needs.of(*request);
+        // A share may go beside others, which no ranking of nodes knows.
+        (need.limited && !need.is_share()) || need.within.is_some()
+    };
+    let mut requests: Vec<RequestId> = requests.iter().copied().filter(worth_it).collect();
+    requests.sort_unstable_by_key(|&request| (needs.of(request).within.is_some(), request));
+    requests.dedup();
+    requests
+}
+
+/// Of requests in that order, those for nodes.
+fn for_nodes<'r>(requests: &'r [RequestId], needs: &Needs) -> &'r [RequestId] {
+    &requests[..requests.partition_point(|&request| needs.of(request).within.is_none())]
 }
 
 /// Appends the ranking for each request. A pure function of the state, so the threads cannot show in what it returns.
@@ -170,35 +219,44 @@ fn rank_one(state: &State, need: &Need, order: Order) -> Ranking {
     }
 }
 
-/// The nodes that changed since some moment, and the domains and racks that they lie in.
+/// The nodes that changed since the rankings of a window were asked for, and the domains and racks that changed since it
+/// was opened.
 #[derive(Debug, Default)]
 pub(super) struct Touched {
-    /// Counts the restarts; a stamp that is equal to it marks what was touched since the last one.
-    now: u32,
-    node_stamps: Vec<u32>,
-    domain_stamps: Vec<u32>,
-    rack_stamps: Vec<u32>,
+    /// The number of the window. A stamp says in which one something was touched last.
+    now: u64,
+    /// The first window whose touches count for nodes: this one, or the one before.
+    since: u64,
+    node_stamps: Vec<u64>,
+    domain_stamps: Vec<u64>,
+    rack_stamps: Vec<u64>,
     nodes: Vec<NodeId>,
 }
 
 impl Touched {
-    fn restart(&mut self, cluster: &Cluster) {
-        self.now = self.now.wrapping_add(1);
-        self.nodes.clear();
-        if self.now == 0 || self.node_stamps.is_empty() {
-            self.now = 1;
+    /// Another window begins. If its rankings of nodes were asked for when the one before began, the touches of that one
+    /// go on counting.
+    fn next_window(&mut self, cluster: &Cluster, asked_before: bool) {
+        if self.node_stamps.is_empty() {
             self.node_stamps = vec![0; cluster.nodes().len()];
             self.domain_stamps = vec![0; cluster.n_domains()];
             self.rack_stamps = vec![0; cluster.n_racks()];
         }
+        self.now += 1;
+        self.since = self.now - u64::from(asked_before);
+        let Self { since, node_stamps, nodes, .. } = self;
+        nodes.retain(|node| node_stamps[node.index()] >= *since);
     }
 
     fn add(&mut self, cluster: &Cluster, id: NodeId) {
-        if self.contains(id) {
+        let stamp = &mut self.node_stamps[id.index()];
+        if *stamp == self.now {
             return;
         }
-        self.node_stamps[id.index()] = self.now;
-        self.nodes.push(id);
+        if *stamp < self.since {
+            self.nodes.push(id);
+        }
+        *stamp = self.now;
         let node = cluster.node(id);
         if let Some(domain) = node.domain() {
             self.domain_stamps[domain.index()] = self.now;
@@ -213,12 +271,17 @@ impl Touched {
         &self.nodes
     }
 
-    /// Whether a node was touched.
-    pub(super) fn contains(&self, node: NodeId) -> bool {
-        self.node_stamps[node.index()] == self.now
+    /// Those that were touched since this window was opened.
+    fn in_this_window(&self) -> impl Iterator<Item = NodeId> {
+        self.nodes.iter().copied().filter(|node| self.node_stamps[node.index()] == self.now)
     }
 
-    /// Whether a node of a region was touched.
+    /// Whether a node was touched.
+    pub(super) fn contains(&self, node: NodeId) -> bool {
+        self.node_stamps[node.index()] >= self.since
+    }
+
+    /// Whether a node of a region was touched since this window was opened, which is when regions are ranked.
     pub(super) fn region(&self, within: Within, number: usize) -> bool {
         let stamps = match within {
             Within::Domain => &self.domain_stamps,

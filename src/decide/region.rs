@@ -19,7 +19,7 @@ impl RegionRoom {
         let mut all = Self { room: 0, free: 0 };
         for &id in nodes {
             let node = state.cluster().node(id);
-            all.room += need.room(node);
+            all.room += need.room(state.cluster(), id);
             all.free += if node.schedulable() { u64::from(node.free_gpus()) } else { 0 };
         }
         all

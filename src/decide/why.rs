@@ -7,7 +7,7 @@ use crate::cluster::JobId;
 /// Why a job is blocked; the first that is true.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Why {
-    /// Fewer GPUs are free on schedulable nodes than the job asks for.
+    /// Fewer GPUs are left on schedulable nodes than the job asks for, in thousandths, the rests of shared ones included.
     Capacity,
     /// Enough are free, but GPUs alone, on whatever schedulable nodes, they cannot be packed.
     Fragmentation,
@@ -52,14 +52,13 @@ pub(super) fn why_by_gpus(state: &State, need: &Need, instances: u32) -> Option<
     if lacks_capacity(state, need, instances) {
         return Some(Why::Capacity);
     }
-    let instances = u64::from(instances);
-    let most: u64 = state.pools().iter().map(|pool| pool.max_instances(need.gpus)).sum();
-    (most < instances).then_some(Why::Fragmentation)
+    let fit = need.gpus_fit_anywhere(state, u64::from(instances));
+    (!fit).then_some(Why::Fragmentation)
 }
 
-/// Whether the schedulable nodes have fewer free GPUs than the instances ask for. O(1).
+/// Whether less of GPUs is left on the schedulable nodes than the instances ask for. O(1).
 pub(super) fn lacks_capacity(state: &State, need: &Need, instances: u32) -> bool {
-    state.free_gpus() < u64::from(instances) * u64::from(need.gpus)
+    state.free_gpu_milli() < u64::from(instances) * u64::from(need.gpus) * u64::from(need.gpu_milli)
 }
 
 /// Whether the nodes, as they are, can take all the instances with everything that the request asks.

@@ -36,6 +36,19 @@ pub trait Backend: Send {
     /// If the query is about another cluster, or the device fails.
     fn rank_nodes(&mut self, query: &NodeQuery, out: &mut Vec<u32>) -> Result<(), EvalError>;
 
+    /// Puts a question for nodes on its way, so that the host can do something else meanwhile: `rank_nodes` with the
+    /// same query, called next, only waits for the answer. Whatever comes in between may drop it, and edits do;
+    /// `rank_nodes` then asks anew. So this never shows in an answer.
+    ///
+    /// False if nothing is on its way, as with a backend that works only while it is called.
+    ///
+    /// # Errors
+    /// As `rank_nodes`.
+    fn begin_ranking(&mut self, query: &NodeQuery) -> Result<bool, EvalError> {
+        let _ = query;
+        Ok(false)
+    }
+
     /// Counts the nodes.
     ///
     /// # Errors
@@ -72,7 +85,7 @@ pub enum EvalError {
     /// The device failed.
     #[error("device error: {0}")]
     Device(String),
-    /// The device has too little memory for this, also with everything else given back; it goes on working.
+    /// The device has too little memory for this; it goes on working.
     #[error("backend {0} is out of memory")]
     OutOfMemory(&'static str),
     /// The worker threads could not be started.

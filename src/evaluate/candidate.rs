@@ -3,9 +3,11 @@
 //! An instance that stays on its node, on whatever devices, is not moved: it counts for nothing, needs no permission,
 //! and its node need not be schedulable. Of the devices that are left out, the lowest free ones are taken, once all
 //! moved instances have given theirs back and all named devices are taken: first for the moves, then for the job, in
-//! their order.
+//! their order. A share that names no device goes beside others first, where the least is left that is enough; shares
+//! are not moved.
 
 mod check;
+mod shares;
 #[cfg(test)]
 mod tests;
 
@@ -75,6 +77,7 @@ pub struct BatchBuilder {
     /// Counts candidates over all batches, so that `seen` need not be cleared.
     stamp: u64,
     loads: Vec<Load>,
+    shares: Vec<shares::Given>,
     changes: Vec<PoolChange>,
     last_changes: Vec<PoolChange>,
     last_phi: i64,
@@ -162,6 +165,7 @@ impl BatchBuilder {
     fn resolve(&mut self, cluster: &Cluster, set: &CandidateSet, row: &mut Candidate) -> Option<Reason> {
         self.stamp += 1;
         self.loads.clear();
+        self.shares.clear();
         self.changes.clear();
         let request = cluster.request_of(set.job);
         let mut first = self.check_moves(cluster, set, row);
@@ -204,7 +208,7 @@ impl BatchBuilder {
             let instance = cluster.instance(one.instance);
             let request = cluster.request_of(instance.job());
             let away = instance.node() != Some(one.to.node);
-            let pinned = away && !cluster.job(instance.job()).migratable();
+            let pinned = request.is_share() || away && !cluster.job(instance.job()).migratable();
             first = first.min_some(pinned.then_some(Reason::NotMigratable));
             first = first.min_some(check_place(cluster, &one.to, request, away));
             row.moves += u32::from(away);
@@ -289,16 +293,26 @@ impl BatchBuilder {
     fn arrive(&mut self, cluster: &Cluster, place: Place, request: &Request, stays: bool) -> bool {
         let node = cluster.node(place.node);
         let load = self.load(place.node);
-        let free = (node.free() | load.freed) & !load.taken;
-        let Some(gpus) = place.gpus.or_else(|| lowest_gpus(free, request.gpus)) else { return false };
-        let fresh = gpus & load.taken == 0;
-        load.taken |= gpus;
-        load.step = load.step.wrapping_add(PackedState::step_of(request.gpus, node.capacity()));
         if !stays {
             load.cpu_arrives += u64::from(request.cpu_milli);
             load.memory_arrives += u64::from(request.memory_mib);
         }
-        self.change(node.pool(), request.gpus, 1);
+        if request.is_share() {
+            return self.arrive_beside(cluster, place, request.gpu_milli);
+        }
+        let free = (node.free() | load.freed) & !load.taken;
+        let Some(gpus) = place.gpus.or_else(|| lowest_gpus(free, request.gpus)) else { return false };
+        self.take(cluster, place.node, gpus)
+    }
+
+    /// Takes devices that no share lies on. False if the candidate has taken one of them already.
+    fn take(&mut self, cluster: &Cluster, id: NodeId, gpus: GpuMask) -> bool {
+        let (node, n) = (cluster.node(id), gpus.count_ones() as u8);
+        let load = self.load(id);
+        let fresh = gpus & load.taken == 0;
+        load.taken |= gpus;
+        load.step = load.step.wrapping_add(PackedState::step_of(n, node.capacity()));
+        self.change(node.pool(), n, 1);
         fresh
     }
 

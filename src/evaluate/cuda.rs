@@ -13,6 +13,7 @@ mod kernels;
 mod lane;
 mod memory;
 mod ptx;
+mod ranking;
 
 use cudarc::driver::DriverError;
 use cudarc::driver::sys::CUresult;
@@ -120,6 +121,11 @@ impl Backend for Cuda {
         EvalError::check_query(query, self.device()?.pools())?;
         out.resize(query.width(), 0);
         self.run(|device| device.rank_nodes(query, out))
+    }
+
+    fn begin_ranking(&mut self, query: &NodeQuery) -> Result<bool, EvalError> {
+        EvalError::check_query(query, self.device()?.pools())?;
+        self.run(|device| device.begin_ranking(query))
     }
 
     fn census(&mut self, out: &mut Census) -> Result<(), EvalError> {

@@ -227,6 +227,13 @@ impl Backend for Failover {
         self.ask(Work::of_query(query, rows.len()), &mut |backend| backend.rank_nodes(query, out))
     }
 
+    /// False also if the device is not worth asking. If it fails before it has answered, the next one is asked anew.
+    fn begin_ranking(&mut self, query: &NodeQuery) -> Result<bool, EvalError> {
+        let rows = self.processor.rows();
+        EvalError::check_query(query, rows.pools)?;
+        self.ask(Work::of_query(query, rows.len()), &mut |backend| backend.begin_ranking(query))
+    }
+
     fn census(&mut self, out: &mut Census) -> Result<(), EvalError> {
         let work = Work::Nodes(self.processor.rows().len() as u64);
         self.ask(work, &mut |backend| backend.census(out))

@@ -20,8 +20,9 @@
 //! a cluster whose rows do not fit a binding is refused (16 bytes a node: 8 million nodes at the 128 MiB that every
 //! WebGPU device has).
 //!
-//! **What goes wrong.** A device that is lost, out of memory, refuses a command or does not answer gives
-//! `EvalError::Device`, and every call after that gives the same: open another backend then.
+//! **What goes wrong.** A device that is lost, refuses a command or does not answer gives `EvalError::Device`, and every
+//! call after that gives the same: open another backend then. One that has no memory for a buffer of ours gives
+//! `EvalError::OutOfMemory` and goes on working; one that has none for a buffer of wgpu's is lost.
 
 mod adapter;
 mod buffers;
@@ -134,12 +135,14 @@ impl Backend for WebGpu {
 
     fn load(&mut self, nodes: &NodeRows) -> Result<(), EvalError> {
         self.device.check()?;
+        self.ranking.forget();
         self.nodes.load(&self.device, nodes)
     }
 
     fn apply(&mut self, edits: &[NodeEdit]) -> Result<(), EvalError> {
         self.device.check()?;
         EvalError::check_edits(edits, self.nodes.resident().nodes)?;
+        self.ranking.forget();
         self.nodes.apply(&self.device, edits)
     }
 
@@ -153,6 +156,12 @@ impl Backend for WebGpu {
         self.device.check()?;
         EvalError::check_query(query, self.nodes.resident().pools)?;
         self.ranking.rank(&self.device, self.nodes.resident(), query, out)
+    }
+
+    fn begin_ranking(&mut self, query: &NodeQuery) -> Result<bool, EvalError> {
+        self.device.check()?;
+        EvalError::check_query(query, self.nodes.resident().pools)?;
+        self.ranking.begin(&self.device, self.nodes.resident(), query)
     }
 
     fn census(&mut self, out: &mut Census) -> Result<(), EvalError> {

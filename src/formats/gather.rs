@@ -22,20 +22,6 @@ pub struct Trace {
     pub report: TraceReport,
 }
 
-impl Trace {
-    /// The trace without the jobs that ask for a share of a GPU, which are counted as [`LeftOut::Share`].
-    #[must_use]
-    pub fn without_shares(mut self) -> Self {
-        let before = self.jobs.len();
-        self.jobs.retain(|job| !job.is_share());
-        let shares = (before - self.jobs.len()) as u64;
-        if shares > 0 {
-            *self.report.left_out.entry(LeftOut::Share).or_default() += shares;
-        }
-        self
-    }
-}
-
 /// What became of the rows of a trace, and what its reader had to assume.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceReport {
@@ -80,7 +66,7 @@ pub enum LeftOut {
     NoGpus,
     /// It asks for no worker.
     NoWorkers,
-    /// It asks for a share of a GPU.
+    /// It asks for a share of a GPU, in a trace that does not say how much each worker has.
     Share,
     /// A total that [`TraceJob`] cannot be made of without a guess.
     Indivisible,
@@ -115,7 +101,7 @@ impl fmt::Display for LeftOut {
             LeftOut::NoCount => "no number of GPUs",
             LeftOut::NoGpus => "no GPUs",
             LeftOut::NoWorkers => "no workers",
-            LeftOut::Share => "shares of a GPU, which cannot be placed yet",
+            LeftOut::Share => "a number of GPUs that is not whole",
             LeftOut::Indivisible => "more than 8 GPUs, but no multiple of 8",
             LeftOut::OddProcessors => "processors that are no whole number of GPUs",
             LeftOut::TooWide => "more than 16 GPUs a worker",

@@ -2,7 +2,7 @@
 
 use serde::de::{Error, MapAccess, Unexpected};
 
-use crate::cluster::{Cluster, JobId, JobSpec, JobTimes, MAX_AMOUNT, MAX_GPUS, Within};
+use crate::cluster::{Cluster, JobId, JobSpec, JobTimes, MAX_AMOUNT, MAX_GPUS, WHOLE_GPU, Within};
 
 use super::json::{Flag, Int, ListSeed, Maybe, Path, Text, Texts};
 
@@ -10,13 +10,15 @@ use super::json::{Flag, Int, ListSeed, Maybe, Path, Text, Texts};
 pub(super) const MAX_SECONDS: u64 = (1 << 53) - 1;
 
 /// The number of fields that [`JobScratch::field`] reads; they come first in the lists of both.
-pub(super) const COMMON_FIELDS: usize = 7;
+pub(super) const COMMON_FIELDS: usize = 8;
 
 /// One job as a file states it, in buffers that the next job uses again.
 #[derive(Debug, Default)]
 pub(super) struct JobScratch {
     pub(super) name: String,
     pub(super) gpus: u8,
+    /// `None` for whole GPUs.
+    gpu_milli: Option<u16>,
     cpu_milli: u32,
     memory_mib: u32,
     pinned: bool,
@@ -31,11 +33,12 @@ impl JobScratch {
     pub(super) fn clear(&mut self) {
         self.name.clear();
         self.models.clear();
-        (self.gpus, self.cpu_milli, self.memory_mib) = (0, 0, 0);
+        (self.gpus, self.gpu_milli, self.cpu_milli, self.memory_mib) = (0, None, 0, 0);
         (self.pinned, self.within, self.times) = (false, None, JobTimes::default());
     }
 
-    /// Reads field `0..COMMON_FIELDS`: job, gpus_per_instance, cpu_milli, memory_mib, migratable, models, within.
+    /// Reads field `0..COMMON_FIELDS`: job, gpus_per_instance, cpu_milli, memory_mib, migratable, models, within,
+    /// gpu_milli.
     pub(super) fn field<'de, A: MapAccess<'de>>(
         &mut self,
         field: usize,
@@ -55,7 +58,7 @@ impl JobScratch {
                     return Err(A::Error::custom("found an empty list, expected at least one model, or no list"));
                 }
             }
-            _ => {
+            6 => {
                 self.within = match map.next_value_seed(Maybe(Text(&mut self.word)))?.map(|()| self.word.as_str()) {
                     None => None,
                     Some("domain") => Some(Within::Domain),
@@ -65,6 +68,7 @@ impl JobScratch {
                     }
                 }
             }
+            _ => self.gpu_milli = map.next_value_seed(Maybe(Int(1, u64::from(WHOLE_GPU) - 1)))?.map(|n| n as u16),
         }
         Ok(())
     }
@@ -75,6 +79,7 @@ impl JobScratch {
         use_it(&JobSpec {
             name: &self.name,
             gpus: self.gpus,
+            gpu_milli: self.gpu_milli.unwrap_or(WHOLE_GPU),
             cpu_milli: self.cpu_milli,
             memory_mib: self.memory_mib,
             models: &models,
@@ -94,6 +99,8 @@ pub(super) fn amount<'de, A: MapAccess<'de>>(map: &mut A) -> Result<Option<u32>,
 #[derive(serde::Serialize)]
 pub(super) struct RequestOut<'a> {
     gpus_per_instance: u8,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gpu_milli: Option<u16>,
     #[serde(skip_serializing_if = "is_zero")]
     cpu_milli: u32,
     #[serde(skip_serializing_if = "is_zero")]
@@ -112,6 +119,7 @@ impl<'a> RequestOut<'a> {
         let models = request.models.iter().flatten().map(|&model| cluster.model_name(model)).collect();
         Self {
             gpus_per_instance: request.gpus,
+            gpu_milli: request.is_share().then_some(request.gpu_milli),
             cpu_milli: request.cpu_milli,
             memory_mib: request.memory_mib,
             migratable: (!cluster.job(job).migratable()).then_some(false),

@@ -104,8 +104,8 @@ pub fn foreign_trace(origin: &str, ratio: Option<GpusPerProc>) -> Result<Option<
 /// Its jobs are registered in `cluster`.
 ///
 /// The jobs of a trace come and go at their own pace; with `load_percent` they are pressed together until the GPUs of
-/// the cluster that nothing holds yet are loaded to that share (see [`replay`]). Those that ask for a share of a GPU are
-/// left out. A synthetic queue is always pressed together, to 95 % by default.
+/// the cluster that nothing holds yet are loaded to that share (see [`replay`]), for which a share of a GPU counts as a whole
+/// one. A synthetic queue is always pressed together, to 95 % by default.
 ///
 /// # Errors
 /// If it cannot be read or made, or a load is given for a queue without times.
@@ -116,7 +116,7 @@ pub fn queue_source(
     ratio: Option<GpusPerProc>,
 ) -> Result<(Queue, Vec<Note>), FormatError> {
     if let Some(trace) = foreign_trace(origin, ratio)? {
-        let Trace { jobs, report } = trace.without_shares();
+        let Trace { jobs, report } = trace;
         let events = match load_percent {
             None => natural(&jobs),
             Some(percent) => replay(&jobs, unheld(cluster), percent),
@@ -159,15 +159,14 @@ pub struct TraceOptions {
 }
 
 /// The trace that `--trace` names: one that [`foreign_trace`] reads, `synthetic:JOBS[:SEED]` with Poisson arrivals, or the
-/// path of a trace of our own. Sorted by submission, ties in the order of the file. Jobs that ask for a share of a GPU
-/// are left out, as in [`queue_source`].
+/// path of a trace of our own. Sorted by submission, ties in the order of the file.
 ///
 /// # Errors
 /// If it cannot be read or made.
 pub fn trace_source(origin: &str, options: &TraceOptions) -> Result<(Vec<TraceJob>, Vec<Note>), FormatError> {
     let &TraceOptions { gpus, load_percent, mix, gpus_per_proc } = options;
     if let Some(trace) = foreign_trace(origin, gpus_per_proc)? {
-        let Trace { jobs, report } = trace.without_shares();
+        let Trace { jobs, report } = trace;
         return Ok((jobs, report.notes()));
     }
     match origin.split_once(':') {

@@ -61,6 +61,7 @@ pub fn read_queue_from(
                 BuildError::DuplicateJob(job) => {
                     fault("job", format!("found job \"{job}\", which runs or is queued already, expected a new name"))
                 }
+                error @ BuildError::Share(..) => fault("gpu_milli", error.to_string()),
                 error => fault("", error.to_string()),
             })?;
             queue.push(QueueEntry::Submit(job));
@@ -99,6 +100,7 @@ impl Object for LineScratch {
         "migratable",
         "models",
         "within",
+        "gpu_milli",
         "instances",
         "remove",
     ];
@@ -106,7 +108,7 @@ impl Object for LineScratch {
     fn field<'de, A: MapAccess<'de>>(&mut self, field: usize, map: &mut A, path: &mut Path) -> Result<(), A::Error> {
         match field {
             0..COMMON_FIELDS => self.job.field(field, map, path)?,
-            7 => self.instances = map.next_value_seed(Int(1, MAX_INSTANCES))? as u32,
+            COMMON_FIELDS => self.instances = map.next_value_seed(Int(1, MAX_INSTANCES))? as u32,
             _ => {
                 map.next_value_seed(Text(&mut self.remove))?;
                 self.is_removal = true;
@@ -117,21 +119,12 @@ impl Object for LineScratch {
 
     fn finish<E: Error>(&mut self, seen: u32, _: &mut Path) -> Result<(), E> {
         if !self.is_removal {
-            return require::<Self, E>(seen, &[0, 7, 1]);
+            return require::<Self, E>(seen, &[0, COMMON_FIELDS, 1]);
         }
-        match Self::FIELDS.iter().enumerate().find(|&(field, _)| field != 8 && seen >> field & 1 == 1) {
+        match Self::FIELDS.iter().enumerate().find(|&(field, _)| field != COMMON_FIELDS + 1 && seen >> field & 1 == 1) {
             Some((_, name)) => Err(E::custom(format_args!("found `{name}` beside `remove`, expected `remove` alone"))),
             None => Ok(()),
         }
-    }
-
-    fn unknown<E: Error>(name: &str) -> E {
-        if name == "gpu_milli" {
-            return E::custom(
-                "found `gpu_milli`, which is not supported yet, expected whole GPUs in `gpus_per_instance`",
-            );
-        }
-        E::unknown_field(name, Self::FIELDS)
     }
 }
 

@@ -4,6 +4,8 @@
 //! packings of what runs; what a cluster has beyond that is avoidable ([`Fragmentation::n_sif`]). All of it is exact:
 //! no floating point number takes part in an answer.
 //!
+//! [`fgd`] measures something else: how much of the idle GPUs what usually comes could not use.
+//!
 //! How Φ* is found, from the cheap to the dear, each with its proof at the top of its file:
 //!
 //! | file | argument |
@@ -14,6 +16,7 @@
 //! | `search.rs` | the few instances that rounding the relaxation leaves are packed by an exhaustive search |
 //! | `program.rs`, `group.rs` | branch and bound, where rounding does not meet the bound |
 
+pub mod fgd;
 mod group;
 mod phi_star;
 mod pool;

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde::ser::{SerializeSeq, Serializer};
 
+use super::explain::OffersOut;
 use super::json::append_line;
 use crate::anchor::Migration;
 use crate::cluster::{Cluster, GpuMask, NodeId, gpu_indices};
@@ -13,6 +14,19 @@ use crate::decide::{Decision, Status};
 /// # Errors
 /// As [`append_line`].
 pub fn decision_json(out: &mut Vec<u8>, cluster: &Cluster, decision: &Decision) -> Result<(), serde_json::Error> {
+    explained_decision_json(out, cluster, decision, None)
+}
+
+/// The same with the nodes that the job could have had.
+///
+/// # Errors
+/// As [`append_line`].
+pub fn explained_decision_json(
+    out: &mut Vec<u8>,
+    cluster: &Cluster,
+    decision: &Decision,
+    explain: Option<&OffersOut<'_>>,
+) -> Result<(), serde_json::Error> {
     let job = cluster.job_name(decision.job);
     let migrations = Migrations { cluster, migrations: &decision.migrations };
     let (status, why) = match decision.status {
@@ -23,7 +37,7 @@ pub fn decision_json(out: &mut Vec<u8>, cluster: &Cluster, decision: &Decision) 
     };
     let instances = Instances { cluster, placements: &decision.placements };
     let &Decision { delta_sif_nodes, in_abs, .. } = decision;
-    append_line(out, &SubmitLine { job, status, why, instances, migrations, delta_sif_nodes, in_abs })
+    append_line(out, &SubmitLine { job, status, why, instances, migrations, delta_sif_nodes, in_abs, explain })
 }
 
 #[derive(Serialize)]
@@ -35,6 +49,8 @@ struct SubmitLine<'a> {
     migrations: Migrations<'a>,
     delta_sif_nodes: Option<i64>,
     in_abs: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explain: Option<&'a OffersOut<'a>>,
 }
 
 #[derive(Serialize)]
@@ -94,7 +110,7 @@ impl Serialize for Migrations<'_> {
 }
 
 /// A set of devices, written as a list of indices.
-struct Mask(GpuMask);
+pub(super) struct Mask(pub(super) GpuMask);
 
 impl Serialize for Mask {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -4,26 +4,35 @@ mod audit;
 mod bench;
 mod decision;
 mod devices;
+mod explain;
 mod first;
 mod json;
 mod number;
 mod phi_star;
 mod place;
+mod plan;
 mod score;
 mod simulate;
 mod stress;
+mod sweep;
 mod table;
 mod verify;
 
 pub use audit::{audit_json, audit_table};
 pub use bench::{BenchRow, bench_table, compare_with_cpu};
-pub use decision::decision_json;
+pub use decision::{decision_json, explained_decision_json};
 pub use devices::{devices_json, devices_table};
+pub use explain::{OffersOut, explanation_json, explanation_table};
 pub use json::append_line;
 pub use number::{grouped, percent, rate, seconds};
 pub use phi_star::PhiStarReport;
 pub use place::{PlaceSummary, Tally, Totals};
+pub use plan::PlanReport;
 pub use score::ScoreRows;
-pub use simulate::{Run, SERIES_HEADER, Setting, append_series_row, simulation_json, simulation_table};
+pub use simulate::{
+    MINUTES_HEADER, Run, SERIES_HEADER, Setting, append_minute_row, append_series_row, jobset_header, jobset_rows,
+    simulation_json, simulation_table,
+};
 pub use stress::{Latency, StressReport};
+pub use sweep::{sweep_row, sweep_table};
 pub use verify::{CheckRow, verify_table};

@@ -1,12 +1,19 @@
-//! What simulated runs showed: a table with a row a scheduler, one JSON object a run, and a series over time.
+//! What simulated runs showed: one JSON object a run here; a table, series over time and a page beside it.
+
+mod columns;
+mod jobset;
+mod series;
+mod table;
 
 use serde::Serialize;
 
 use super::json::append_line;
-use super::number::grouped;
-use super::table::{Align, Rows, facts};
 use crate::decide::Policy;
-use crate::simulate::{Discipline, Interval, Outcome, Quantiles, SIZE_CLASSES, Share, SizeClass, Summary};
+use crate::simulate::{Discipline, Outcome, Quantiles, SIZE_CLASSES, Share, Summary};
+
+pub use jobset::{jobset_header, jobset_rows};
+pub use series::{MINUTES_HEADER, SERIES_HEADER, append_minute_row, append_series_row};
+pub use table::simulation_table;
 
 /// What all runs of a comparison share.
 #[derive(Clone, Debug)]
@@ -27,6 +34,8 @@ pub struct Setting<'a> {
     pub move_cost_s: u64,
     /// The seed of the random policy.
     pub seed: u64,
+    /// Where the events of nodes came from, if there are any.
+    pub node_events: Option<&'a str>,
 }
 
 /// One run of a comparison.
@@ -45,23 +54,23 @@ fn share(part: u128, whole: u128) -> Option<f64> {
 
 impl Run {
     /// AFR: the mean of SIF over the peak.
-    fn afr(&self, nodes: u64) -> Option<f64> {
+    pub(super) fn afr(&self, nodes: u64) -> Option<f64> {
         let totals = &self.outcome.totals;
         share(totals.peak_n_sif, u128::from(totals.peak_seconds) * u128::from(nodes))
     }
 
     /// AGU: the share of GPUs that were busy in the peak.
-    fn agu(&self, gpus: u64) -> Option<f64> {
+    pub(super) fn agu(&self, gpus: u64) -> Option<f64> {
         let totals = &self.outcome.totals;
         share(totals.peak_busy, u128::from(totals.peak_seconds) * u128::from(gpus))
     }
 
-    fn utilisation(&self, gpus: u64) -> Option<f64> {
+    pub(super) fn utilisation(&self, gpus: u64) -> Option<f64> {
         let totals = &self.outcome.totals;
         share(totals.busy, u128::from(totals.seconds) * u128::from(gpus))
     }
 
-    fn wcc_coverage(&self) -> Option<f64> {
+    pub(super) fn wcc_coverage(&self) -> Option<f64> {
         let totals = &self.outcome.totals;
         if totals.wcc_known { share(totals.wcc_seconds.into(), totals.seconds.into()) } else { None }
     }
@@ -71,141 +80,20 @@ impl Run {
         share(totals.fragmented_seconds.into(), totals.peak_seconds.into())
     }
 
+    fn lacking(&self) -> Option<f64> {
+        let totals = &self.outcome.totals;
+        share(totals.lacking_seconds.into(), totals.peak_seconds.into())
+    }
+
+    /// Allocation at saturation: the largest share of GPUs that were busy at any time of the peak.
+    fn saturation(&self, gpus: u64) -> Option<f64> {
+        let totals = &self.outcome.totals;
+        if totals.peak_seconds > 0 { share(totals.peak_busy_max.into(), gpus.into()) } else { None }
+    }
+
     fn mean(&self, sum: u128) -> Option<f64> {
         share(sum, self.outcome.totals.seconds.into())
     }
-}
-
-fn decimals(value: Option<f64>, decimals: usize) -> String {
-    value.map_or("-".to_owned(), |value| format!("{value:.decimals$}"))
-}
-
-fn rounded(value: Option<f64>) -> String {
-    value.map_or("-".to_owned(), |value| grouped(value.round() as i128))
-}
-
-/// The table for people: the setting, the measures of each run, and completion times by the size of jobs.
-pub fn simulation_table(setting: &Setting<'_>, runs: &[Run]) -> String {
-    let mut text = facts(&setting_facts(setting, runs));
-    text += "\n";
-    text += &measures(setting, runs);
-    text += "\n";
-    text += &classes(runs);
-    text += "\nAFR, AGU and FRAG are means over the time in which jobs wait; times are in seconds.\n";
-    text + "--format json has every measure, and the exact sums behind it.\n"
-}
-
-fn setting_facts(setting: &Setting<'_>, runs: &[Run]) -> Vec<(&'static str, String)> {
-    let sized = setting.eta.map_or(String::new(), |eta| format!(", N({eta}) of the trace"));
-    let mut lines = vec![
-        ("trace", setting.trace.to_owned()),
-        ("cluster", format!("{} nodes, {} GPUs{sized}", grouped(setting.nodes), grouped(setting.gpus))),
-        ("queue", setting.discipline.name().to_owned()),
-        ("migration", format!("{} s a job and event", grouped(setting.move_cost_s))),
-    ];
-    if let Some((from, to)) = setting.window {
-        lines.insert(1, ("window", format!("{} to {} s", grouped(from), grouped(to))));
-    }
-    if runs.iter().any(|run| run.outcome.scheduler.policy() == Some(Policy::Random)) {
-        lines.push(("seed", setting.seed.to_string()));
-    }
-    if let Some(run) = runs.first() {
-        let jobs = match run.summary.rejected {
-            0 => grouped(run.summary.jobs),
-            n => format!("{}, {} of them larger than the cluster and left out", grouped(run.summary.jobs), grouped(n)),
-        };
-        lines.insert(1, ("jobs", jobs));
-    }
-    lines
-}
-
-fn measures(setting: &Setting<'_>, runs: &[Run]) -> String {
-    let right = |name| (name, Align::Right);
-    let waiting = runs.iter().any(|run| run.summary.waiting > 0);
-    let running = runs.iter().any(|run| run.summary.running > 0);
-    let mut columns = vec![
-        ("POLICY", Align::Left),
-        right("AFR"),
-        right("AGU"),
-        right("AJCT"),
-        right("WAIT P50"),
-        right("P90"),
-        right("P99"),
-        right("MAKESPAN"),
-        right("BUSY"),
-        right("FRAG"),
-        right("N·SIF ≤"),
-        right("EMPTY"),
-        right("WCC"),
-        right("MOVES"),
-        right("GPU-H LOST"),
-    ];
-    if waiting {
-        columns.push(right("NEVER RAN"));
-    }
-    if running {
-        columns.push(right("NEVER ENDS"));
-    }
-    let mut rows = Rows::new(&columns);
-    for run in runs {
-        let (totals, summary, pauses) = (&run.outcome.totals, &run.summary, &run.outcome.pauses);
-        let mut cells = vec![
-            run.outcome.scheduler.to_string(),
-            decimals(run.afr(setting.nodes), 4),
-            decimals(run.agu(setting.gpus), 3),
-            rounded(summary.jct.mean()),
-            grouped(summary.wait.p50),
-            grouped(summary.wait.p90),
-            grouped(summary.wait.p99),
-            grouped(totals.seconds),
-            decimals(run.utilisation(setting.gpus), 3),
-            decimals(run.fragmented(), 3),
-            grouped(totals.n_sif_max),
-            decimals(run.mean(totals.empty), 1),
-            decimals(run.wcc_coverage(), 3),
-            grouped(pauses.instances),
-            decimals(Some(pauses.gpu_seconds_lost as f64 / 3600.0), 1),
-        ];
-        if waiting {
-            cells.push(grouped(summary.waiting));
-        }
-        if running {
-            cells.push(grouped(summary.running));
-        }
-        rows.push(cells);
-    }
-    rows.text()
-}
-
-fn classes(runs: &[Run]) -> String {
-    let right = |name| (name, Align::Right);
-    let mut rows = Rows::new(&[
-        ("POLICY", Align::Left),
-        right("GPUS"),
-        right("JOBS"),
-        right("JCT MEAN"),
-        right("P50"),
-        right("P90"),
-        right("P99"),
-        right("WAIT MEAN"),
-        right("P50"),
-        right("P90"),
-        right("P99"),
-    ]);
-    for run in runs {
-        let mut name = run.outcome.scheduler.to_string();
-        for ((gpus, _), SizeClass { jct, wait }) in SIZE_CLASSES.iter().zip(&run.summary.classes) {
-            if jct.n > 0 {
-                let mut cells = vec![std::mem::take(&mut name), (*gpus).to_owned(), grouped(jct.n)];
-                for quantiles in [jct, wait] {
-                    cells.push(rounded(quantiles.mean()));
-                    cells.extend([quantiles.p50, quantiles.p90, quantiles.p99].map(grouped));
-                }
-                rows.push(cells);
-            }
-        }
-    }
-    rows.text()
 }
 
 /// Appends one run as one JSON object. Each quotient stands beside the exact sums that it is made of.
@@ -213,13 +101,19 @@ fn classes(runs: &[Run]) -> String {
 /// # Errors
 /// As [`append_line`].
 pub fn simulation_json(out: &mut Vec<u8>, setting: &Setting<'_>, run: &Run) -> Result<(), serde_json::Error> {
+    append_line(out, &document(setting, run))
+}
+
+/// What there is to say about a run.
+fn document<'a>(setting: &Setting<'a>, run: &Run) -> Document<'a> {
     let Run { outcome, summary } = run;
     let totals = &outcome.totals;
     let classes = SIZE_CLASSES.iter().zip(&summary.classes).filter(|(_, class)| class.jct.n > 0);
-    let document = Document {
-        policy: outcome.scheduler.policy().map_or_else(|| outcome.scheduler.to_string(), |policy| policy.to_string()),
+    Document {
+        policy: outcome.scheduler.name(),
         compact: outcome.scheduler.trigger().map(|trigger| trigger.name()),
         migration_budget: outcome.scheduler.migration_budget(),
+        round_s: outcome.scheduler.round_s(),
         seed: (outcome.scheduler.policy() == Some(Policy::Random)).then_some(setting.seed),
         discipline: setting.discipline.name(),
         move_cost_s: setting.move_cost_s,
@@ -243,6 +137,8 @@ pub fn simulation_json(out: &mut Vec<u8>, setting: &Setting<'_>, run: &Run) -> R
         utilisation: run.utilisation(setting.gpus),
         wcc_coverage: run.wcc_coverage(),
         blocked_by_fragmentation: run.fragmented(),
+        blocked_by_capacity: run.lacking(),
+        allocation_at_saturation: run.saturation(setting.gpus),
         n_sif_max: totals.n_sif_max,
         n_sif_mean: run.mean(totals.n_sif),
         empty_nodes_mean: run.mean(totals.empty),
@@ -253,6 +149,8 @@ pub fn simulation_json(out: &mut Vec<u8>, setting: &Setting<'_>, run: &Run) -> R
             peak_n_sif_node_s: totals.peak_n_sif,
             peak_busy_gpu_s: totals.peak_busy,
             peak_fragmented_s: totals.fragmented_seconds,
+            peak_capacity_s: totals.lacking_seconds,
+            peak_busy_max_gpus: totals.peak_busy_max,
             n_sif_node_s: totals.n_sif,
             busy_gpu_s: totals.busy,
             empty_node_s: totals.empty,
@@ -275,18 +173,25 @@ pub fn simulation_json(out: &mut Vec<u8>, setting: &Setting<'_>, run: &Run) -> R
             instances: outcome.pauses.instances,
             gpus: outcome.pauses.gpus,
             pauses: outcome.pauses.pauses,
-            pauses_max: summary.pauses_max,
+            pauses_max: summary.pauses.max,
+            pauses_per_job: TimesOut::of(&summary.pauses),
             gpu_seconds_lost: outcome.pauses.gpu_seconds_lost,
         },
-    };
-    append_line(out, &document)
+        failures: setting.node_events.map(|node_events| FailuresOut {
+            node_events,
+            runs_killed: outcome.lost.len() as u64,
+            gpu_seconds_lost: outcome.gpu_seconds_lost_by_failures(),
+        }),
+    }
 }
 
 #[derive(Serialize)]
 struct Document<'a> {
-    policy: String,
+    policy: &'a str,
     compact: Option<&'a str>,
     migration_budget: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    round_s: Option<u64>,
     seed: Option<u64>,
     discipline: &'a str,
     move_cost_s: u64,
@@ -310,6 +215,8 @@ struct Document<'a> {
     utilisation: Option<f64>,
     wcc_coverage: Option<f64>,
     blocked_by_fragmentation: Option<f64>,
+    blocked_by_capacity: Option<f64>,
+    allocation_at_saturation: Option<f64>,
     n_sif_max: u64,
     n_sif_mean: Option<f64>,
     empty_nodes_mean: Option<f64>,
@@ -320,6 +227,15 @@ struct Document<'a> {
     wait_s: TimesOut,
     by_size: Vec<ClassOut<'a>>,
     migrations: MigrationsOut,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failures: Option<FailuresOut<'a>>,
+}
+
+#[derive(Serialize)]
+struct FailuresOut<'a> {
+    node_events: &'a str,
+    runs_killed: u64,
+    gpu_seconds_lost: u128,
 }
 
 #[derive(Serialize)]
@@ -328,6 +244,8 @@ struct Sums {
     peak_n_sif_node_s: u128,
     peak_busy_gpu_s: u128,
     peak_fragmented_s: u64,
+    peak_capacity_s: u64,
+    peak_busy_max_gpus: u64,
     n_sif_node_s: u128,
     busy_gpu_s: u128,
     empty_node_s: u128,
@@ -366,20 +284,7 @@ struct MigrationsOut {
     instances: u64,
     gpus: u64,
     pauses: u64,
-    pauses_max: u32,
+    pauses_max: u64,
+    pauses_per_job: TimesOut,
     gpu_seconds_lost: u128,
-}
-
-/// The header of a series.
-pub const SERIES_HEADER: &str = "policy,from_s,to_s,running,waiting,busy_gpus,n_sif,empty_nodes,wcc,fragmented\n";
-
-/// Appends a row of a series: how things stood in one interval. `wcc` and `fragmented` are 1 or 0, `wcc` is empty where
-/// it has no meaning.
-pub fn append_series_row(out: &mut Vec<u8>, policy: &str, interval: &Interval) {
-    let &Interval { from, to, running, waiting, busy_gpus, n_sif, empty_nodes, wcc, fragmented } = interval;
-    let wcc = wcc.map_or("", |holds| if holds { "1" } else { "0" });
-    let fragmented = u8::from(fragmented);
-    let row =
-        format!("{policy},{from},{to},{running},{waiting},{busy_gpus},{n_sif},{empty_nodes},{wcc},{fragmented}\n");
-    out.extend_from_slice(row.as_bytes());
 }

@@ -81,6 +81,11 @@ impl Waiting {
         self.jobs.range((behind, Bound::Unbounded)).next().map(|&(_, position)| position as usize)
     }
 
+    /// Whether a job waits.
+    pub(super) fn has(&self, position: usize, job: &TraceJob) -> bool {
+        self.jobs.contains(&(self.discipline.key(job), position as u32))
+    }
+
     pub(super) fn push(&mut self, position: usize, job: &TraceJob) {
         self.jobs.insert((self.discipline.key(job), position as u32));
     }

@@ -1,13 +1,17 @@
 //! The event loop.
 
+use std::collections::BTreeMap;
+
 use crate::anchor::State;
-use crate::cluster::JobId;
-use crate::decide::CommitLoop;
-use crate::workload::TraceJob;
+use crate::cluster::{JobId, NodeId};
+use crate::decide::{CommitLoop, Repack, Why};
+use crate::workload::{NodeChange, TraceJob};
 
 use super::backfill::Reservation;
 use super::discipline::{Discipline, Waiting};
+use super::explain::{Cause, FirstTry, Probe};
 use super::measures::{Interval, Totals};
+use super::observe::{Observer, Stand};
 use super::outcome::Outcome;
 use super::running::{NEVER, Running};
 use super::scenario::Scenario;
@@ -38,39 +42,72 @@ pub fn simulate(
     options: &SimOptions,
     watch: &mut dyn FnMut(&Interval),
 ) -> Result<Outcome, OracleError> {
+    simulate_observed(scenario, scheduler, options, &mut Watch(watch))
+}
+
+/// As [`simulate`], for somebody who also wants to see who holds what.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn simulate_observed(
+    scenario: &Scenario,
+    scheduler: Scheduler,
+    options: &SimOptions,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, OracleError> {
     match scheduler.place_options(options.seed) {
         Some(settings) => {
             let mut state = State::new(scenario.cluster().clone());
             let site = CommitLoop::new(&mut state, settings);
-            Ok(Engine::new(scenario, options, site).run(scheduler, watch))
+            Ok(Engine::new(scenario, options, scheduler, site).run(scheduler, observer))
         }
         None => {
             let site = Oracle::new(scenario)?;
-            Ok(Engine::new(scenario, options, site).run(scheduler, watch))
+            Ok(Engine::new(scenario, options, scheduler, site).run(scheduler, observer))
         }
     }
 }
 
+/// An observer that is shown the intervals alone.
+pub(super) struct Watch<'a>(pub(super) &'a mut dyn FnMut(&Interval));
+
+impl Observer for Watch<'_> {
+    fn interval(&mut self, interval: &Interval, _: Stand<'_>) {
+        (self.0)(interval);
+    }
+}
+
 /// A simulation under way.
-struct Engine<'a, S> {
+pub(super) struct Engine<'a, S> {
     scenario: &'a Scenario,
     discipline: Discipline,
     site: S,
     now: u64,
     /// Where the next arrival is looked for.
     arrived: usize,
+    /// Events of nodes that have happened.
+    happened: usize,
     waiting: Waiting,
+    /// What the waiting jobs ask for.
+    waiting_gpus: u64,
     running: Running<'a>,
     /// Jobs of the trace that have not finished.
     left: u64,
     /// Whether anything has started or left since the last pass began: if not, whoever could not start then still cannot.
     changed: bool,
+    /// What happens at the start of a round, and how long a round is.
+    rounds: Option<(Repack, u64)>,
+    first_submit: u64,
+    /// Whether anything has started, left or moved since the last round: if not, another would do nothing.
+    unpacked: bool,
     totals: Totals,
     events: u64,
+    /// The job of which somebody wants to know why it waits.
+    pub(super) probe: Option<Probe>,
 }
 
 impl<'a, S: Site> Engine<'a, S> {
-    fn new(scenario: &'a Scenario, options: &SimOptions, site: S) -> Self {
+    pub(super) fn new(scenario: &'a Scenario, options: &SimOptions, scheduler: Scheduler, site: S) -> Self {
         let accepted = (0..scenario.jobs().len()).find(|&position| !scenario.is_rejected(position));
         let now = accepted.map_or(0, |position| scenario.jobs()[position].submit_s);
         Self {
@@ -79,27 +116,47 @@ impl<'a, S: Site> Engine<'a, S> {
             site,
             now,
             arrived: 0,
+            happened: 0,
             waiting: Waiting::new(options.discipline),
+            waiting_gpus: 0,
             running: Running::new(scenario, options.move_cost_s, now),
             left: scenario.jobs().len() as u64 - scenario.n_rejected(),
             changed: true,
+            rounds: scheduler.rounds(),
+            first_submit: now,
+            unpacked: true,
             totals: Totals::new(),
             events: 0,
+            probe: None,
         }
     }
 
-    fn run(mut self, scheduler: Scheduler, watch: &mut dyn FnMut(&Interval)) -> Outcome {
-        let first_submit = self.now;
+    fn run(mut self, scheduler: Scheduler, observer: &mut dyn Observer) -> Outcome {
+        self.play(observer);
+        self.finish(scheduler)
+    }
+
+    /// Plays the trace to its end.
+    pub(super) fn play(&mut self, observer: &mut dyn Observer) {
         let mut leaving = Vec::new();
         while self.left > 0
             && let Some(at) = self.next_instant()
         {
-            self.wait_until(at, watch);
-            self.depart(&mut leaving);
+            self.wait_until(at, observer);
+            self.depart(&mut leaving, observer);
+            self.change_nodes();
+            self.start_round();
             let new = self.arrive();
             self.pass(new);
         }
-        let span = (first_submit, self.now);
+        if let Some(cluster) = self.site.cluster() {
+            observer.end(cluster);
+        }
+    }
+
+    /// What came out.
+    pub(super) fn finish(self, scheduler: Scheduler) -> Outcome {
+        let span = (self.first_submit, self.now);
         Outcome::new(scheduler, self.scenario, span, self.totals, self.running.into_parts(), self.events)
     }
 
@@ -109,18 +166,36 @@ impl<'a, S: Site> Engine<'a, S> {
             self.arrived += 1;
         }
         let arrival = self.scenario.jobs().get(self.arrived).map(|job| job.submit_s);
-        match (arrival, self.running.next_departure()) {
-            (Some(arrival), Some(departure)) => Some(arrival.min(departure)),
-            (arrival, departure) => arrival.or(departure),
+        let change = self.scenario.events().get(self.happened).map(|event| event.at_s.max(self.now));
+        [arrival, self.running.next_departure(), change, self.next_round()].into_iter().flatten().min()
+    }
+
+    /// When the next round starts, if it may do anything.
+    fn next_round(&self) -> Option<u64> {
+        let (_, round_s) = self.rounds.filter(|_| self.unpacked && self.running.len() > 0)?;
+        let rounds = (self.now - self.first_submit) / round_s + 1;
+        self.first_submit.checked_add(rounds.checked_mul(round_s)?).filter(|at| *at < NEVER)
+    }
+
+    /// Repacks if a round starts now.
+    fn start_round(&mut self) {
+        let Some((repack, round_s)) = self.rounds else { return };
+        if !self.unpacked || self.now == self.first_submit || !(self.now - self.first_submit).is_multiple_of(round_s) {
+            return;
         }
+        let moved = self.site.repack(repack);
+        self.running.pause(moved, self.now);
+        self.unpacked = !moved.is_empty();
+        self.changed |= self.unpacked;
     }
 
     /// Lets time pass.
-    fn wait_until(&mut self, at: u64, watch: &mut dyn FnMut(&Interval)) {
+    fn wait_until(&mut self, at: u64, observer: &mut dyn Observer) {
         debug_assert!(at >= self.now, "time runs back");
         if at <= self.now {
             return;
         }
+        self.note_wait(at);
         let view = self.site.view();
         let head = self.waiting.head().map(|head| self.scenario.jobs()[head].gpus());
         let interval = Interval {
@@ -128,28 +203,91 @@ impl<'a, S: Site> Engine<'a, S> {
             to: at,
             running: self.running.len(),
             waiting: self.waiting.len() as u64,
-            busy_gpus: self.running.busy_gpus(),
+            waiting_gpus: self.waiting_gpus,
+            busy_gpus: view.busy_gpus,
             n_sif: view.n_sif,
             empty_nodes: view.empty_nodes,
             wcc: view.wcc,
             fragmented: head.is_some_and(|gpus| (1..=self.site.free_gpus()).contains(&gpus)),
+            lacking: head.is_some_and(|gpus| gpus > self.site.free_gpus()),
         };
         self.totals.add(&interval);
-        watch(&interval);
+        let changes = &self.scenario.events()[self.happened..];
+        let fails = changes.iter().take_while(|event| event.at_s <= at).any(|event| event.change == NodeChange::Fail);
+        let jobs_leave = fails || self.running.next_departure() == Some(at);
+        observer.interval(&interval, Stand { cluster: self.site.cluster(), jobs_leave });
         self.now = at;
     }
 
+    /// Keeps why the job that is asked about waits until `at`.
+    fn note_wait(&mut self, at: u64) {
+        let (Some(probe), Some(head)) = (&mut self.probe, self.waiting.head()) else { return };
+        let position = probe.position;
+        if !self.waiting.has(position, &self.scenario.jobs()[position]) {
+            return;
+        }
+        let why = |position| self.site.why(self.scenario.job_id(position));
+        let cause = if position == head {
+            Cause::Blocked(why(position))
+        } else if self.discipline != Discipline::Easy {
+            Cause::Behind(head, why(head))
+        } else if probe.reserved {
+            Cause::Reserved(head)
+        } else {
+            Cause::Blocked(why(position))
+        };
+        probe.waits(self.now, at, cause);
+    }
+
     /// All departures of this instant, one event.
-    fn depart(&mut self, leaving: &mut Vec<JobId>) {
+    fn depart(&mut self, leaving: &mut Vec<JobId>, observer: &mut dyn Observer) {
         self.running.leave(self.now, leaving);
         if leaving.is_empty() {
             return;
+        }
+        if let Some(cluster) = self.site.cluster() {
+            observer.leaving(leaving, cluster);
         }
         let moved = self.site.end(leaving);
         self.running.pause(moved, self.now);
         self.left -= leaving.iter().filter(|&&job| self.scenario.position(job).is_some()).count() as u64;
         self.events += leaving.len() as u64;
-        self.changed = true;
+        (self.changed, self.unpacked) = (true, true);
+    }
+
+    /// All changes of nodes of this instant, one event; those before the first submission happen at it. Jobs that it ends
+    /// wait again, each at the place that its submission gives it.
+    fn change_nodes(&mut self) {
+        let events = &self.scenario.events()[self.happened..];
+        let n = events.partition_point(|event| event.at_s <= self.now);
+        if n == 0 {
+            return;
+        }
+        self.happened += n;
+        self.events += n as u64;
+        let mut open = BTreeMap::new();
+        let mut ended = Vec::new();
+        for event in &events[..n] {
+            open.insert(event.node, event.change == NodeChange::Return);
+            if event.change == NodeChange::Fail {
+                ended.extend(self.site.jobs_on(event.node));
+            }
+        }
+        ended.sort_unstable();
+        ended.dedup();
+        let those = |wanted: bool| open.iter().filter(|(_, open)| **open == wanted).map(|(&node, _)| node).collect();
+        let (closed, opened): (Vec<NodeId>, Vec<NodeId>) = (those(false), those(true));
+        for &job in &ended {
+            self.running.kill(job, self.now);
+            if let Some(position) = self.scenario.position(job) {
+                let job = &self.scenario.jobs()[position];
+                self.waiting.push(position, job);
+                self.waiting_gpus += job.gpus();
+            }
+        }
+        let moved = self.site.change_nodes(&closed, &opened, &ended);
+        self.running.pause(moved, self.now);
+        (self.changed, self.unpacked) = (true, true);
     }
 
     /// All arrivals of this instant; returns where they begin.
@@ -160,6 +298,7 @@ impl<'a, S: Site> Engine<'a, S> {
         {
             if !self.scenario.is_rejected(self.arrived) {
                 self.waiting.push(self.arrived, job);
+                self.waiting_gpus += job.gpus();
                 self.events += 1;
             }
             self.arrived += 1;
@@ -194,6 +333,10 @@ impl<'a, S: Site> Engine<'a, S> {
         while let Some(position) = self.waiting.after(last, &jobs[last]) {
             last = position;
             let (gpus, finish) = (jobs[position].gpus(), self.finish_of(&jobs[position]));
+            if let Some(probe) = self.probe.as_mut().filter(|probe| probe.position == position) {
+                let fits = gpus <= free && self.site.why(self.scenario.job_id(position)) == Why::Space;
+                probe.reserved = fits && !promise.allows(gpus, finish);
+            }
             if gpus <= free && promise.allows(gpus, finish) && self.start(position) {
                 promise.take(gpus, finish);
                 free = self.site.free_gpus();
@@ -210,12 +353,18 @@ impl<'a, S: Site> Engine<'a, S> {
     fn start(&mut self, position: usize) -> bool {
         let (job, id) = (&self.scenario.jobs()[position], self.scenario.job_id(position));
         let finish = self.finish_of(job);
+        if let Some(probe) = self.probe.as_mut().filter(|probe| probe.position == position && probe.first_try.is_none())
+        {
+            let (free_gpus, offers) = (self.site.free_gpus(), self.site.offers(id));
+            probe.first_try = Some(FirstTry { at: self.now, free_gpus, offers });
+        }
         let Some(moved) = self.site.start(id, position) else { return false };
         self.running.enter(id, self.now, finish);
         self.running.pause(moved, self.now);
         self.waiting.remove(position, job);
+        self.waiting_gpus -= job.gpus();
         self.events += 1;
-        self.changed = true;
+        (self.changed, self.unpacked) = (true, true);
         true
     }
 }

@@ -11,6 +11,8 @@ pub struct Interval {
     pub running: u64,
     /// Waiting jobs.
     pub waiting: u64,
+    /// GPUs that the waiting jobs ask for.
+    pub waiting_gpus: u64,
     /// GPUs that running jobs hold.
     pub busy_gpus: u64,
     /// Avoidable partial nodes.
@@ -21,6 +23,9 @@ pub struct Interval {
     pub wcc: Option<bool>,
     /// A job waits at the head of the queue although as many GPUs are free as it asks for.
     pub fragmented: bool,
+    /// A job waits at the head of the queue that asks for more GPUs than are free. Where a job waits and it is neither,
+    /// the head asks for no GPU at all.
+    pub lacking: bool,
 }
 
 /// Sums over all intervals, from the first submission to the last finish. The peak is the time in which the queue is not
@@ -33,6 +38,8 @@ pub struct Totals {
     pub peak_seconds: u64,
     /// Seconds of the peak in which as many GPUs were free as the head asked for.
     pub fragmented_seconds: u64,
+    /// Seconds of the peak in which fewer GPUs were free than the head asked for.
+    pub lacking_seconds: u64,
     /// Seconds in which the Workload Composition Condition held.
     pub wcc_seconds: u64,
     /// Whether it had a meaning all the time.
@@ -41,6 +48,8 @@ pub struct Totals {
     pub busy: u128,
     /// GPU-seconds held in the peak.
     pub peak_busy: u128,
+    /// The most GPUs held in the peak: the allocation at saturation.
+    pub peak_busy_max: u64,
     /// Node-seconds of avoidable partial nodes.
     pub n_sif: u128,
     /// Node-seconds of avoidable partial nodes in the peak.
@@ -79,9 +88,13 @@ impl Totals {
         if interval.waiting > 0 {
             self.peak_seconds += seconds;
             self.peak_busy += times(interval.busy_gpus);
+            self.peak_busy_max = self.peak_busy_max.max(interval.busy_gpus);
             self.peak_n_sif += times(interval.n_sif);
             if interval.fragmented {
                 self.fragmented_seconds += seconds;
+            }
+            if interval.lacking {
+                self.lacking_seconds += seconds;
             }
         }
     }

@@ -1,7 +1,7 @@
 //! What came out of a simulation.
 
 use super::measures::Totals;
-use super::running::{NEVER, Pauses, Times};
+use super::running::{LostRun, NEVER, Pauses, Times};
 use super::scenario::Scenario;
 use super::scheduler::Scheduler;
 
@@ -10,12 +10,12 @@ use super::scheduler::Scheduler;
 pub struct JobOutcome {
     start: u64,
     finish: u64,
-    /// Events that moved it.
+    /// Events that moved it since it started.
     pub pauses: u32,
 }
 
 impl JobOutcome {
-    /// When it started; `None` if it never did.
+    /// When it started, the last time if a failing node ended it; `None` if it never did, or waits again.
     pub fn start(&self) -> Option<u64> {
         (self.start != NEVER).then_some(self.start)
     }
@@ -42,17 +42,24 @@ pub struct Outcome {
     pub totals: Totals,
     /// Migrations.
     pub pauses: Pauses,
-    /// Arrivals, starts and departures.
+    /// Runs that failing nodes ended, in the order of time.
+    pub lost: Vec<LostRun>,
+    /// Arrivals, starts, departures, and changes of nodes.
     pub events: u64,
 }
 
 impl Outcome {
+    /// GPU-seconds that failing nodes made worthless: what the runs that they ended had held.
+    pub fn gpu_seconds_lost_by_failures(&self) -> u128 {
+        self.lost.iter().map(|run| u128::from(run.end - run.start) * u128::from(run.gpus)).sum()
+    }
+
     pub(super) fn new(
         scheduler: Scheduler,
         scenario: &Scenario,
         (first_submit, end): (u64, u64),
         totals: Totals,
-        (times, pauses): (Vec<Times>, Pauses),
+        (times, pauses, lost): (Vec<Times>, Pauses, Vec<LostRun>),
         events: u64,
     ) -> Self {
         let outcome = |position| {
@@ -60,6 +67,6 @@ impl Outcome {
             JobOutcome { start, finish, pauses }
         };
         let jobs = (0..scenario.jobs().len()).map(outcome).collect();
-        Self { scheduler, jobs, first_submit, end, totals, pauses, events }
+        Self { scheduler, jobs, first_submit, end, totals, pauses, lost, events }
     }
 }

@@ -3,7 +3,7 @@
 use super::outcome::Outcome;
 use super::scenario::Scenario;
 
-/// Quantiles of times in seconds by nearest rank: the least value that at least the share of all values does not exceed.
+/// Quantiles of integers, mostly times in seconds, by nearest rank: the least value that at least the share of all values does not exceed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Quantiles {
     /// How many values.
@@ -66,8 +66,8 @@ pub struct Summary {
     pub wait: Quantiles,
     /// The same by [`SIZE_CLASSES`].
     pub classes: [SizeClass; SIZE_CLASSES.len()],
-    /// The most that one job was moved.
-    pub pauses_max: u32,
+    /// How often a job of the trace that ran was paused because an event moved it.
+    pub pauses: Quantiles,
 }
 
 /// The times of some jobs that finished.
@@ -109,7 +109,10 @@ impl Summary {
                 jct: Quantiles::of(&mut jct),
                 wait: Quantiles::of(&mut wait),
             }),
-            pauses_max: outcome.jobs.iter().map(|job| job.pauses).max().unwrap_or(0),
+            pauses: {
+                let ran = outcome.jobs.iter().filter(|job| job.start().is_some());
+                Quantiles::of(&mut ran.map(|job| job.pauses.into()).collect::<Vec<u64>>())
+            },
         }
     }
 }

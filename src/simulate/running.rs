@@ -25,6 +25,19 @@ pub struct Pauses {
     pub gpu_seconds_lost: u128,
 }
 
+/// A run of a job that a failing node ended before its time. The job waits again if it is one of the trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LostRun {
+    /// The job's position in the trace; `None` for one that ran on the cluster at first, which does not come back.
+    pub position: Option<usize>,
+    /// When the run began.
+    pub start: u64,
+    /// When it was ended.
+    pub end: u64,
+    /// All GPUs of the job.
+    pub gpus: u64,
+}
+
 /// The times of one job.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Times {
@@ -44,8 +57,8 @@ pub(super) struct Running<'a> {
     departures: BTreeSet<(u64, JobId)>,
     times: Vec<Times>,
     n: u64,
-    busy_gpus: u64,
     pauses: Pauses,
+    lost: Vec<LostRun>,
 }
 
 impl<'a> Running<'a> {
@@ -59,8 +72,8 @@ impl<'a> Running<'a> {
             departures: BTreeSet::new(),
             times: vec![waiting; cluster.jobs().len()],
             n: 0,
-            busy_gpus: 0,
             pauses: Pauses::default(),
+            lost: Vec::new(),
         };
         for job in cluster.job_ids().filter(|&job| cluster.job(job).runs()) {
             let remaining = cluster.job_times(job).remaining_s.unwrap_or(NEVER);
@@ -76,7 +89,6 @@ impl<'a> Running<'a> {
             self.departures.insert((finish, job));
         }
         self.n += 1;
-        self.busy_gpus += self.scenario.gpus(job);
     }
 
     /// The instant of the next departure.
@@ -92,9 +104,19 @@ impl<'a> Running<'a> {
         {
             self.departures.pop_first();
             self.n -= 1;
-            self.busy_gpus -= self.scenario.gpus(job);
             jobs.push(job);
         }
+    }
+
+    /// A running job is ended before its time, as if it had never started.
+    pub(super) fn kill(&mut self, job: JobId, now: u64) {
+        let times = &mut self.times[job.index()];
+        let (start, finish) = (times.start, times.finish);
+        *times = Times { start: NEVER, finish: NEVER, pauses: 0 };
+        self.departures.remove(&(finish, job));
+        let gpus = self.scenario.gpus(job);
+        self.n -= 1;
+        self.lost.push(LostRun { position: self.scenario.position(job), start, end: now, gpus });
     }
 
     /// An event moved these instances, sorted by job: each of their jobs pauses once. A job that finishes now does not; the
@@ -138,13 +160,8 @@ impl<'a> Running<'a> {
         self.n
     }
 
-    /// GPUs that running jobs hold.
-    pub(super) fn busy_gpus(&self) -> u64 {
-        self.busy_gpus
-    }
-
-    /// The times of all jobs of the cluster, and what migrations cost.
-    pub(super) fn into_parts(self) -> (Vec<Times>, Pauses) {
-        (self.times, self.pauses)
+    /// The times of all jobs of the cluster, what migrations cost, and the runs that nodes ended.
+    pub(super) fn into_parts(self) -> (Vec<Times>, Pauses, Vec<LostRun>) {
+        (self.times, self.pauses, self.lost)
     }
 }

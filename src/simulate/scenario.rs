@@ -1,9 +1,11 @@
 //! What is simulated: a cluster, and the jobs that come to it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::cluster::{BuildError, Cluster, ClusterBuilder, JobId, NodeSpec, PoolId, Request, RequestId, UNLIMITED};
-use crate::workload::TraceJob;
+use crate::cluster::{
+    BuildError, Cluster, ClusterBuilder, JobId, NodeId, NodeSpec, PoolId, Request, RequestId, UNLIMITED, WHOLE_GPU,
+};
+use crate::workload::{NodeChange, NodeEvent, TraceJob};
 
 /// A cluster and a trace, whose jobs are registered in it. Whatever runs on the cluster at first is not part of the
 /// trace: it leaves after its `remaining_s`, counted from the first submission, or never.
@@ -15,28 +17,49 @@ pub struct Scenario {
     first: u32,
     /// Jobs that not even the empty cluster could take, by position.
     rejected: Vec<bool>,
+    /// What happens to nodes, by time.
+    events: Vec<NodeEvent>,
 }
 
 impl Scenario {
     /// Registers the jobs, which are sorted by submission, ties staying in order. A job that would not fit on the empty
     /// cluster (its GPUs, models, CPU and memory) is rejected: under strict FIFO everything would wait behind it forever.
-    /// Jobs that ask for a share of a GPU must not be among them, as in [`TraceJob::register`].
     ///
     /// # Errors
     /// If a job's name is taken, or a number is out of range.
     pub fn new(mut cluster: Cluster, mut jobs: Vec<TraceJob>) -> Result<Self, BuildError> {
         jobs.sort_by_key(|job| job.submit_s);
         let first = cluster.jobs().len() as u32;
-        let kinds = Kinds::of(&cluster);
-        let mut most: BTreeMap<RequestId, u64> = BTreeMap::new();
-        let mut rejected = Vec::with_capacity(jobs.len());
         for job in &jobs {
-            let id = job.register(&mut cluster)?;
-            let request = cluster.job(id).request();
-            let most = most.entry(request).or_insert_with(|| kinds.room(&cluster, cluster.request(request)));
-            rejected.push(*most < u64::from(job.instances));
+            job.register(&mut cluster)?;
         }
-        Ok(Self { cluster, jobs, first, rejected })
+        let mut scenario = Self { cluster, jobs, first, rejected: Vec::new(), events: Vec::new() };
+        scenario.reject();
+        Ok(scenario)
+    }
+
+    /// The same with what happens to nodes. A cordoned node that an event returns counts for what the cluster could take;
+    /// one that fails or drains does too.
+    #[must_use]
+    pub fn with_events(mut self, mut events: Vec<NodeEvent>) -> Self {
+        events.sort_by_key(|event| event.at_s);
+        self.events = events;
+        self.reject();
+        self
+    }
+
+    /// Works out which jobs are left out.
+    fn reject(&mut self) {
+        let returns = self.events.iter().filter(|event| event.change == NodeChange::Return);
+        let kinds = Kinds::of(&self.cluster, &returns.map(|event| event.node).collect());
+        let mut most: BTreeMap<RequestId, u64> = BTreeMap::new();
+        let first = self.first;
+        let rejected = self.jobs.iter().enumerate().map(|(position, job)| {
+            let request = self.cluster.job(JobId(first + position as u32)).request();
+            let room = || kinds.room(&self.cluster, self.cluster.request(request));
+            *most.entry(request).or_insert_with(room) < u64::from(job.instances)
+        });
+        self.rejected = rejected.collect();
     }
 
     /// The jobs on a new cluster of nodes `n0`, `n1`, … of one kind, which limit neither CPU nor memory and are of whatever
@@ -73,6 +96,11 @@ impl Scenario {
         self.rejected.iter().filter(|&&rejected| rejected).count() as u64
     }
 
+    /// What happens to nodes, by time.
+    pub fn events(&self) -> &[NodeEvent] {
+        &self.events
+    }
+
     /// The number in the cluster of the job at a position.
     pub fn job_id(&self, position: usize) -> JobId {
         JobId(self.first + position as u32)
@@ -89,13 +117,15 @@ impl Scenario {
     }
 }
 
-/// The schedulable nodes by what they have when they are empty: pool, milli-cores and MiB; and how many of each.
+/// The nodes that ever take instances by what they have when they are empty: pool, milli-cores and MiB; and how many of each.
 struct Kinds(BTreeMap<(PoolId, u32, u32), u64>);
 
 impl Kinds {
-    fn of(cluster: &Cluster) -> Self {
+    /// Of the schedulable nodes and of those that return.
+    fn of(cluster: &Cluster, returning: &BTreeSet<NodeId>) -> Self {
         let mut kinds = BTreeMap::new();
-        for node in cluster.nodes().iter().filter(|node| node.schedulable()) {
+        let ids = cluster.node_ids().filter(|id| cluster.node(*id).schedulable() || returning.contains(id));
+        for node in ids.map(|id| cluster.node(id)) {
             *kinds.entry((node.pool(), node.cpu_milli(), node.memory_mib())).or_default() += 1;
         }
         Self(kinds)
@@ -106,7 +136,8 @@ impl Kinds {
         let by =
             |all: u32, each: u32| if all == UNLIMITED { u32::MAX } else { all.checked_div(each).unwrap_or(u32::MAX) };
         let on_a_node = |&(pool, cpu, memory): &(PoolId, u32, u32)| {
-            let gpus = cluster.pool(pool).capacity.checked_div(request.gpus).map_or(u32::MAX, u32::from);
+            let whole = cluster.pool(pool).capacity.checked_div(request.gpus).map_or(u32::MAX, u32::from);
+            let gpus = whole.saturating_mul(u32::from(WHOLE_GPU / request.gpu_milli));
             gpus.min(by(cpu, request.cpu_milli)).min(by(memory, request.memory_mib))
         };
         let admit = self.0.iter().filter(|((pool, ..), _)| cluster.pool_admits(*pool, request));

@@ -1,8 +1,8 @@
 //! Where jobs run in a simulation: a real cluster under the commit loop, or the oracle's multiset.
 
 use crate::anchor::{Migration, PoolState};
-use crate::cluster::JobId;
-use crate::decide::{CommitLoop, Status};
+use crate::cluster::{Cluster, JobId, NodeId, Request};
+use crate::decide::{CommitLoop, Offer, Repack, Status, Why, offers, why_blocked};
 use crate::fragmentation::{PhiStar, wcc};
 use crate::workload::{Demand, QueueEntry};
 
@@ -13,6 +13,8 @@ use super::scenario::Scenario;
 pub(super) struct View {
     /// Avoidable partial nodes.
     pub(super) n_sif: u64,
+    /// GPUs that something holds; one that shares lie on is one.
+    pub(super) busy_gpus: u64,
     /// Schedulable nodes that hold nothing.
     pub(super) empty_nodes: u64,
     /// Whether the Workload Composition Condition holds in all pools; `None` where it has no meaning.
@@ -25,10 +27,22 @@ pub(super) trait Site {
     fn start(&mut self, job: JobId, index: usize) -> Option<&[Migration]>;
     /// Ends running jobs, as one event. Returns what moved then.
     fn end(&mut self, jobs: &[JobId]) -> &[Migration];
+    /// The jobs that hold anything of a node, ascending.
+    fn jobs_on(&self, node: NodeId) -> Vec<JobId>;
+    /// Closes nodes, opens others, and ends jobs, as one event. Returns what moved then.
+    fn change_nodes(&mut self, closed: &[NodeId], opened: &[NodeId], ended: &[JobId]) -> &[Migration];
+    /// Repacks what runs, as one event. Returns what moved.
+    fn repack(&mut self, how: Repack) -> &[Migration];
+    /// Why a job cannot start, which was just refused; [`Why::Space`] if its GPUs fit somewhere.
+    fn why(&self, job: JobId) -> Why;
+    /// The nodes that it could have.
+    fn offers(&self, job: JobId) -> Vec<Offer>;
     /// Free GPUs that a job could have.
     fn free_gpus(&self) -> u64;
     /// What there is to see now.
     fn view(&mut self) -> View;
+    /// Who holds what; `None` where nothing is assigned to a node.
+    fn cluster(&self) -> Option<&Cluster>;
 }
 
 impl Site for CommitLoop<'_> {
@@ -41,6 +55,26 @@ impl Site for CommitLoop<'_> {
         &self.remove_together(jobs).migrations
     }
 
+    fn jobs_on(&self, node: NodeId) -> Vec<JobId> {
+        self.state().cluster().jobs_on(node)
+    }
+
+    fn change_nodes(&mut self, closed: &[NodeId], opened: &[NodeId], ended: &[JobId]) -> &[Migration] {
+        &CommitLoop::change_nodes(self, closed, opened, ended).migrations
+    }
+
+    fn repack(&mut self, how: Repack) -> &[Migration] {
+        &CommitLoop::repack(self, how).migrations
+    }
+
+    fn why(&self, job: JobId) -> Why {
+        why_blocked(self.state(), job)
+    }
+
+    fn offers(&self, job: JobId) -> Vec<Offer> {
+        offers(self.state(), self.policy(), job)
+    }
+
     fn free_gpus(&self) -> u64 {
         self.state().free_gpus()
     }
@@ -50,9 +84,14 @@ impl Site for CommitLoop<'_> {
         let holds = |pool: &PoolState| pool.fragmentation().wcc().map(|wcc| wcc.holds);
         View {
             n_sif: u64::try_from(self.n_sif()).unwrap_or(0),
+            busy_gpus: pools.iter().map(|pool| pool.fragmentation().demand().gpus()).sum(),
             empty_nodes: pools.iter().map(|pool| u64::from(pool.empty().len())).sum(),
             wcc: pools.iter().try_fold(true, |all, pool| Some(all & holds(pool)?)),
         }
+    }
+
+    fn cluster(&self) -> Option<&Cluster> {
+        Some(self.state().cluster())
     }
 }
 
@@ -65,6 +104,12 @@ pub enum OracleError {
     /// It packs all of them.
     #[error("sif-opt uses every node: found {0} that cannot be scheduled, expected none")]
     Cordoned(u64),
+    /// It packs whole GPUs.
+    #[error("sif-opt packs whole GPUs: found jobs that ask for a share of one, expected none")]
+    Shares,
+    /// It puts nothing on any node.
+    #[error("sif-opt puts nothing on any node: found events of nodes, expected none")]
+    Events,
 }
 
 /// SIFOpt: a multiset of running instances that could be packed.
@@ -84,6 +129,12 @@ impl<'a> Oracle<'a> {
         let cordoned = cluster.nodes().iter().filter(|node| !node.schedulable()).count() as u64;
         if cordoned > 0 {
             return Err(OracleError::Cordoned(cordoned));
+        }
+        if cluster.requests().iter().any(Request::is_share) {
+            return Err(OracleError::Shares);
+        }
+        if !scenario.events().is_empty() {
+            return Err(OracleError::Events);
         }
         let running = cluster.job_ids().filter(|&job| cluster.job(job).runs());
         let demand =
@@ -120,6 +171,30 @@ impl Site for Oracle<'_> {
         &[]
     }
 
+    fn jobs_on(&self, _: NodeId) -> Vec<JobId> {
+        // A scenario with events of nodes has no oracle.
+        Vec::new()
+    }
+
+    fn change_nodes(&mut self, _: &[NodeId], _: &[NodeId], _: &[JobId]) -> &[Migration] {
+        &[]
+    }
+
+    fn repack(&mut self, _: Repack) -> &[Migration] {
+        // It is packed at all times.
+        &[]
+    }
+
+    fn why(&self, job: JobId) -> Why {
+        let (gpus, n) = self.instances(job);
+        let lacks = u64::from(gpus).saturating_mul(n) > self.free_gpus();
+        if lacks { Why::Capacity } else { Why::Fragmentation }
+    }
+
+    fn offers(&self, _: JobId) -> Vec<Offer> {
+        Vec::new()
+    }
+
     fn free_gpus(&self) -> u64 {
         (self.nodes * u64::from(self.capacity)).saturating_sub(self.demand.gpus())
     }
@@ -127,8 +202,13 @@ impl Site for Oracle<'_> {
     fn view(&mut self) -> View {
         View {
             n_sif: 0,
+            busy_gpus: self.demand.gpus(),
             empty_nodes: self.nodes.saturating_sub(self.solver.fewest_nodes(&self.demand)),
             wcc: wcc(self.capacity, &self.demand).map(|wcc| wcc.holds),
         }
+    }
+
+    fn cluster(&self) -> Option<&Cluster> {
+        None
     }
 }

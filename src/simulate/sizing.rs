@@ -6,11 +6,21 @@ use std::str::FromStr;
 use crate::workload::TraceJob;
 
 /// A share in (0, 1], kept as the decimal fraction that was written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct Share {
     numerator: u64,
     denominator: u64,
 }
+
+impl PartialEq for Share {
+    /// 0.9 and 0.90 are the same share.
+    fn eq(&self, other: &Self) -> bool {
+        // Nine digits each.
+        self.numerator * other.denominator == other.numerator * self.denominator
+    }
+}
+
+impl Eq for Share {}
 
 impl Default for Share {
     /// 0.90, the middle one of the method's evaluation.

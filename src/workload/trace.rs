@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
-use crate::cluster::{BuildError, Cluster, JobId, JobSpec};
+use crate::cluster::{BuildError, Cluster, JobId, JobSpec, RequestId, TooManyNames, WHOLE_GPU};
 
 use super::{Queue, QueueEntry};
 
@@ -94,7 +94,7 @@ impl TraceJob {
     pub const FOREVER: u64 = (1 << 53) - 1;
 
     /// The thousandths of a whole GPU.
-    pub const WHOLE: u16 = 1000;
+    pub const WHOLE: u16 = WHOLE_GPU;
 
     /// All its GPUs; one of which it asks for a share counts whole, since nobody else may count on it.
     pub fn gpus(&self) -> u64 {
@@ -106,23 +106,34 @@ impl TraceJob {
         self.gpu_milli < Self::WHOLE
     }
 
-    /// Registers it in a cluster: its name, and what its instances ask for. It must not ask for a share of a GPU, which a
-    /// cluster has no words for yet.
+    /// Registers it in a cluster: its name, and what its instances ask for.
     ///
     /// # Errors
     /// If its name is taken, or its amounts are beyond what a cluster can count.
     pub fn register(&self, cluster: &mut Cluster) -> Result<JobId, BuildError> {
-        debug_assert!(!self.is_share(), "job {:?} asks for a share of a GPU", self.name);
+        self.with_spec(|spec| cluster.register(spec, self.instances))
+    }
+
+    /// The number in a cluster for what its instances ask for. The job is not registered.
+    ///
+    /// # Errors
+    /// If there are too many names of models.
+    pub fn request(&self, cluster: &mut Cluster) -> Result<RequestId, TooManyNames> {
+        self.with_spec(|spec| cluster.request_for(spec))
+    }
+
+    /// Hands the job to `use_it` as a cluster wants it.
+    fn with_spec<R>(&self, use_it: impl FnOnce(&JobSpec<'_>) -> R) -> R {
         let models: Vec<&str> = self.models.iter().map(|model| &**model).collect();
-        let spec = JobSpec {
+        use_it(&JobSpec {
             name: &self.name,
             gpus: self.gpus_per_instance,
+            gpu_milli: self.gpu_milli,
             cpu_milli: self.cpu_milli,
             memory_mib: self.memory_mib,
             models: &models,
             ..JobSpec::default()
-        };
-        cluster.register(&spec, self.instances)
+        })
     }
 
     /// True unless it stays forever.

@@ -9,6 +9,7 @@
 //   STANDIN_THREADS=reverse  run the threads of a kernel in descending order
 //   STANDIN_RACES=0        do not look for races between streams
 //   STANDIN_COUNT=1        tell at the end how often each entry point was called
+//   STANDIN_TRACE=1        tell of every call as it comes, of a launch with the name of the kernel
 //   STANDIN_FAIL=rules     what:n:code[:late|:sticky|:lost], separated by `;`: the nth call of that kind returns the
 //                          code. late: it succeeds, and the next wait returns the code; sticky: so does every later
 //                          call that needs a context; lost: every later call does.
@@ -57,6 +58,7 @@ void read_settings() {
     world.driver = number_setting("STANDIN_DRIVER", world.driver);
     world.pools = number_setting("STANDIN_POOLS", world.pools);
     world.races = number_setting("STANDIN_RACES", world.races);
+    world.trace = number_setting("STANDIN_TRACE", world.trace);
     world.eager = setting("STANDIN_ORDER", "queued") == "eager";
     read_faults(setting("STANDIN_FAIL", ""));
     for (int device = 0; device < world.devices; device++) {
@@ -86,6 +88,7 @@ const char* name_of(int number_wanted) {
 }
 
 int enter(const char* function, const char* kind, Need need) {
+    if (world.trace) fprintf(stderr, "stand-in: calls %s\n", function);
     for (const std::string& what : {std::string(function), std::string(kind), std::string("any")}) {
         uint64_t number = ++world.counts[what];
         for (const Fault& fault : world.faults) {

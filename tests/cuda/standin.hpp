@@ -121,7 +121,7 @@ struct World {
     std::recursive_mutex lock;
     // Settings.
     int devices = 1, driver = 12080, capability = 90;
-    bool pools = true, eager = false, races = true;
+    bool pools = true, eager = false, races = true, trace = false;
     uint64_t memory = 1u << 30;
     std::vector<Fault> faults;
     // What became of the context: 0, or the error that every later call returns.

@@ -122,6 +122,7 @@ static void run_kernel(const Function* function, const unsigned (&grid)[3], cons
 int launch(Function* function, const unsigned (&grid)[3], const unsigned (&block)[3], unsigned shared_bytes,
            Stream* stream, void** arguments) {
     const char* name = function->kernel->name;
+    if (world.trace) fprintf(stderr, "stand-in: launches %s\n", name);
     if (!world.modules.count(function->module)) {
         complain("%s is launched after its module was unloaded", name);
         return INVALID_HANDLE;

@@ -10,7 +10,9 @@ mod agree;
 mod backends;
 #[cfg(unix)]
 mod pipes_and_disks;
+mod plan;
 mod simulate;
+mod sweep;
 
 fn program() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_slotwise"));

@@ -2,12 +2,10 @@
 //! goes wrong is per process, so every run is a process of its own, which finds the double through `LD_LIBRARY_PATH`
 //! alone. It ends with 86 if the double has complained of anything.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Output;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use assert_cmd::Command;
 use slotwise::cluster::{NodeId, Request};
@@ -19,47 +17,11 @@ use slotwise::evaluate::twin::Reference;
 use slotwise::evaluate::{Backend, Batch, Census, Cuda, EvalError, NodeOrder, NodeQuery, NodeRows, Scores};
 
 use crate::cuda_build::{empty_library, misuse, stand_in};
-
-/// Far beyond what any run takes on a slow machine. What runs longer hangs.
-const HANGS: Duration = Duration::from_secs(120);
-
-/// Settings of the double.
-type Settings<'a> = &'a [(&'a str, &'a str)];
-
-/// A command that finds a driver in this folder first.
-fn command(program: &Path, folder: &Path, settings: Settings) -> Command {
-    let mut path = OsString::from(folder);
-    if let Some(rest) = std::env::var_os("LD_LIBRARY_PATH") {
-        path.push(":");
-        path.push(rest);
-    }
-    let mut command = Command::new(program);
-    command.env("LD_LIBRARY_PATH", path).envs(settings.iter().copied()).timeout(HANGS);
-    command
-}
-
-/// The program itself.
-fn program(folder: &Path, settings: Settings, words: &str) -> Output {
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
-    let mut command = command(Path::new(env!("CARGO_BIN_EXE_slotwise")), folder, settings);
-    command.args(words.split_whitespace()).current_dir(golden).output().unwrap()
-}
+use crate::cuda_process::{HANGS, Settings, calls, program, test_with, text};
 
 /// The test `session`, in a process of its own.
 fn session_with(settings: Settings) -> Output {
-    let mut command = command(&std::env::current_exe().unwrap(), &stand_in(), settings);
-    command.args(["--exact", "cuda_driver::session", "--nocapture", "--test-threads=1"]).output().unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// The calls that the double counted, by kind and by function.
-fn calls(output: &Output) -> BTreeMap<String, u64> {
-    let lines = text(&output.stderr);
-    let counts = lines.lines().filter_map(|line| line.strip_prefix("stand-in: called ")?.split_once(' '));
-    counts.map(|(what, n)| (what.to_owned(), n.parse().unwrap())).collect()
+    test_with("cuda_driver::session", settings)
 }
 
 // --- A session: everything that a backend is asked for ---------------------------------------------------------------
@@ -121,9 +83,16 @@ fn ask_everything(backend: &mut Cuda) -> Result<(), EvalError> {
             query.push(&cluster, &Request { gpus, ..Request::default() }, order, None, None);
         }
         let (mut found, mut expected) = (vec![NONE - 1; 5], Vec::new());
-        backend.rank_nodes(&query, &mut found)?;
-        reference.rank_nodes(&query, &mut expected)?;
-        assert_eq!(found, expected);
+        // Anew, ahead, and ahead with something else in between.
+        for number in 0..3 {
+            assert!(number == 0 || backend.begin_ranking(&query)?);
+            if number == 2 {
+                scores_agree(backend, &mut reference, &small)?;
+            }
+            backend.rank_nodes(&query, &mut found)?;
+            reference.rank_nodes(&query, &mut expected)?;
+            assert_eq!(found, expected);
+        }
         let (mut found, mut expected) = (Census::default(), Census::default());
         backend.census(&mut found)?;
         reference.census(&mut expected)?;
@@ -136,6 +105,7 @@ fn ask_everything(backend: &mut Cuda) -> Result<(), EvalError> {
         assert!(matches!(other, Err(EvalError::OtherCluster { .. })));
         // These are still on their way when the next nodes come, or the end.
         backend.apply(&[NodeEdit::of(&cluster, NodeId(0))])?;
+        backend.begin_ranking(&query)?;
     }
     Ok(())
 }

@@ -177,7 +177,7 @@ pub(crate) fn query(cluster: &Cluster, k: usize, classes: usize, numbers: &mut N
             cpu_milli: 50 * u32::from(sometimes(numbers)),
             memory_mib: 50 * u32::from(sometimes(numbers)),
             models: sometimes(numbers).then(|| models.into()),
-            within: None,
+            ..Request::default()
         };
         let domain = sometimes(numbers).then(|| DomainId(numbers.below(REGIONS)));
         let rack = sometimes(numbers).then(|| RackId(numbers.below(REGIONS)));

@@ -3,37 +3,65 @@
 use proptest::prelude::*;
 use slotwise::anchor::{Shape, State};
 use slotwise::cluster::{
-    Cluster, ClusterBuilder, GpuMask, JobId, JobSpec, Node, NodeId, Request, Seat, UNLIMITED, Within,
+    Cluster, ClusterBuilder, GpuMask, JobId, JobSpec, MAX_GPUS, Node, NodeId, Request, Seat, UNLIMITED, WHOLE_GPU,
+    Within, gpu_indices, lowest_gpus,
 };
 use slotwise::decide::{CommitLoop, Decision, Policy, Status, Why, why_blocked};
 use slotwise::workload::QueueEntry;
 
 use crate::decide_support::{add_node, after, job_plan, node_plan, options, queue, register, steps};
 
-const STATIC: [Policy; 4] = [Policy::BestFit, Policy::WorstFit, Policy::FirstFit, Policy::Random];
+/// All policies that move nothing and place whatever fits.
+fn static_policies() -> impl Iterator<Item = Policy> {
+    Policy::ALL.into_iter().filter(|policy| !matches!(policy, Policy::Compass | Policy::CompassPaper))
+}
 
 /// What a node can still give, by the plain definition.
 #[derive(Clone, Copy, Debug)]
 struct Left {
-    gpus: u8,
+    milli: [u16; MAX_GPUS],
     cpu: u32,
     memory: u32,
 }
 
-fn left(node: &Node) -> Left {
-    Left { gpus: node.free().count_ones() as u8, cpu: node.cpu_free(), memory: node.memory_free() }
+fn left(cluster: &Cluster, id: NodeId) -> Left {
+    let node = cluster.node(id);
+    Left { milli: cluster.gpu_milli_left(id), cpu: node.cpu_free(), memory: node.memory_free() }
+}
+
+impl Left {
+    fn free(&self) -> GpuMask {
+        (0..MAX_GPUS).filter(|&i| self.milli[i] == WHOLE_GPU).fold(0, |mask, i| mask | 1 << i)
+    }
+
+    /// The shared device of which the least is left that is enough.
+    fn beside(&self, request: &Request) -> Option<(u16, usize)> {
+        let able = (0..MAX_GPUS).map(|i| (self.milli[i], i)).filter(|&(left, _)| left < WHOLE_GPU);
+        able.filter(|&(left, _)| request.is_share() && left >= request.gpu_milli).min()
+    }
+
+    fn has_amounts(&self, request: &Request) -> bool {
+        let amount = |free: u32, wanted: u32| free == UNLIMITED || free >= wanted;
+        amount(self.cpu, request.cpu_milli) && amount(self.memory, request.memory_mib)
+    }
+
+    fn give(&mut self, request: &Request, gpus: GpuMask) {
+        gpu_indices(gpus).for_each(|gpu| self.milli[usize::from(gpu)] -= request.gpu_milli);
+        self.cpu -= if self.cpu == UNLIMITED { 0 } else { request.cpu_milli };
+        self.memory -= if self.memory == UNLIMITED { 0 } else { request.memory_mib };
+    }
 }
 
 /// Whether an instance goes on this node, everything considered; takes its share.
 fn take(left: &mut Left, request: &Request) -> bool {
-    let amount = |free: u32, wanted: u32| free == UNLIMITED || free >= wanted;
-    if left.gpus < request.gpus || !amount(left.cpu, request.cpu_milli) || !amount(left.memory, request.memory_mib) {
-        return false;
+    let gpus = left.beside(request).map(|(_, gpu)| 1 << gpu).or_else(|| lowest_gpus(left.free(), request.gpus));
+    match gpus {
+        Some(gpus) if left.has_amounts(request) => {
+            left.give(request, gpus);
+            true
+        }
+        _ => false,
     }
-    left.gpus -= request.gpus;
-    left.cpu -= if left.cpu == UNLIMITED { 0 } else { request.cpu_milli };
-    left.memory -= if left.memory == UNLIMITED { 0 } else { request.memory_mib };
-    true
 }
 
 /// Exhaustive search over which nodes the instances go to; they are alike, so in ascending order of nodes.
@@ -77,7 +105,7 @@ fn scopes(cluster: &Cluster, request: &Request) -> Vec<Vec<NodeId>> {
 
 fn placeable(cluster: &Cluster, request: &Request, instances: u32) -> bool {
     let fits = |nodes: Vec<NodeId>| {
-        let mut left: Vec<Left> = nodes.iter().map(|&id| left(cluster.node(id))).collect();
+        let mut left: Vec<Left> = nodes.iter().map(|&id| left(cluster, id)).collect();
         packs(&mut left, request, instances)
     };
     scopes(cluster, request).into_iter().any(fits)
@@ -85,12 +113,12 @@ fn placeable(cluster: &Cluster, request: &Request, instances: u32) -> bool {
 
 /// The reason by its definition, for a job that may or may not be blocked.
 fn reason(cluster: &Cluster, request: &Request, instances: u32) -> Why {
-    let schedulable = || cluster.nodes().iter().filter(|node| node.schedulable());
-    let free: u32 = schedulable().map(|node| node.free().count_ones()).sum();
+    let schedulable = || cluster.node_ids().filter(|&id| cluster.node(id).schedulable());
+    let free: u32 = schedulable().flat_map(|id| cluster.gpu_milli_left(id)).map(u32::from).sum();
     let mut gpus_alone: Vec<Left> =
-        schedulable().map(|node| Left { cpu: UNLIMITED, memory: UNLIMITED, ..left(node) }).collect();
-    let bare = Request { gpus: request.gpus, ..Request::default() };
-    if request.gpus > 0 && free < instances * u32::from(request.gpus) {
+        schedulable().map(|id| Left { cpu: UNLIMITED, memory: UNLIMITED, ..left(cluster, id) }).collect();
+    let bare = Request { gpus: request.gpus, gpu_milli: request.gpu_milli, ..Request::default() };
+    if request.gpus > 0 && free < instances * u32::from(request.gpus) * u32::from(request.gpu_milli) {
         Why::Capacity
     } else if request.gpus > 0 && !packs(&mut gpus_alone, &bare, instances) {
         Why::Fragmentation
@@ -104,12 +132,18 @@ fn reason(cluster: &Cluster, request: &Request, instances: u32) -> Why {
 /// A placement obeys everything that the job asks, on the cluster as it was before it.
 fn check_placement(before: &Cluster, decision: &Decision, lowest: bool) {
     let request = before.request_of(decision.job);
-    let mut nodes: Vec<Left> = before.nodes().iter().map(left).collect();
+    let mut nodes: Vec<Left> = before.node_ids().map(|id| left(before, id)).collect();
     let mut busy: Vec<GpuMask> = before.nodes().iter().map(|node| node.devices_not_free()).collect();
     assert_eq!(decision.placements.len() as u32, before.job(decision.job).instances());
     for &(node, gpus) in &decision.placements {
-        assert!(allowed(before, node, request) && take(&mut nodes[node.index()], request));
+        let left = &mut nodes[node.index()];
+        assert!(allowed(before, node, request) && left.has_amounts(request));
         assert_eq!(gpus.count_ones(), u32::from(request.gpus));
+        assert!(gpu_indices(gpus).all(|gpu| left.milli[usize::from(gpu)] >= request.gpu_milli));
+        left.give(request, gpus);
+        if request.is_share() {
+            continue;
+        }
         assert_eq!(gpus & busy[node.index()], 0);
         // The lowest that were free: what lies below the highest taken is busy now.
         busy[node.index()] |= gpus;
@@ -138,7 +172,7 @@ impl NotFree for Node {
 }
 
 /// Where a policy puts a gang, by a plain scan of all nodes for each instance.
-fn naive(cluster: &Cluster, job: JobId, policy: Policy) -> Option<Vec<NodeId>> {
+fn naive(cluster: &Cluster, job: JobId, policy: Policy) -> Option<Vec<(NodeId, GpuMask)>> {
     let (request, instances) = (cluster.request_of(job), cluster.job(job).instances());
     let key = |free: u64, number: usize| match policy {
         Policy::BestFit => (free as i64, number),
@@ -156,17 +190,28 @@ fn naive(cluster: &Cluster, job: JobId, policy: Policy) -> Option<Vec<NodeId>> {
         nodes.filter(|node| node.schedulable()).map(|node| u64::from(node.free_gpus())).sum()
     };
     let able = regions.iter().enumerate().filter(|(_, nodes)| {
-        let mut left: Vec<Left> = nodes.iter().map(|&id| left(cluster.node(id))).collect();
+        let mut left: Vec<Left> = nodes.iter().map(|&id| left(cluster, id)).collect();
         packs(&mut left, request, instances)
     });
     let (_, nodes) = able.min_by_key(|&(number, _)| key(free_of(number), number))?;
-    let mut lefts: Vec<(NodeId, Left)> = nodes.iter().map(|&id| (id, left(cluster.node(id)))).collect();
+    let mut lefts: Vec<(NodeId, Left)> = nodes.iter().map(|&id| (id, left(cluster, id))).collect();
     let mut chosen = Vec::new();
     for _ in 0..instances {
-        let fitting = lefts.iter_mut().filter(|(_, left)| take(&mut left.clone(), request));
-        let (id, left) = fitting.min_by_key(|(id, left)| key(u64::from(left.gpus), id.index()))?;
-        take(left, request);
-        chosen.push(*id);
+        // A share goes beside others wherever it can, whatever the policy.
+        let able = || lefts.iter().filter(|(_, left)| left.has_amounts(request));
+        let beside = able().filter_map(|&(id, left)| left.beside(request).map(|(rest, gpu)| (rest, id, gpu))).min();
+        let (id, gpus) = match beside {
+            Some((_, id, gpu)) => (id, 1 << gpu),
+            None => {
+                let open =
+                    able().filter_map(|&(id, left)| Some((id, left.free(), lowest_gpus(left.free(), request.gpus)?)));
+                let best = open.min_by_key(|&(id, free, _)| key(u64::from(free.count_ones()), id.index()))?;
+                (best.0, best.2)
+            }
+        };
+        let (_, left) = lefts.iter_mut().find(|(other, _)| *other == id)?;
+        left.give(request, gpus);
+        chosen.push((id, gpus));
     }
     Some(chosen)
 }
@@ -194,7 +239,7 @@ proptest! {
         let why = reason(&before, request, instances);
         prop_assert_eq!(why_blocked(&state, job), why);
         prop_assert_eq!(possible, why == Why::Space);
-        for policy in STATIC {
+        for policy in static_policies() {
             let mut state = state.clone();
             let decision = CommitLoop::new(&mut state, options(policy)).decide(QueueEntry::Submit(job), 3).clone();
             state.cluster().check_books().unwrap();
@@ -251,14 +296,14 @@ proptest! {
                 })
                 .collect();
             let request = straight.request_of(job);
-            let &Request { gpus, cpu_milli, memory_mib, .. } = request;
-            let spec = JobSpec { name: straight.job_name(job), gpus, cpu_milli, memory_mib, ..JobSpec::default() };
+            let &Request { gpus, gpu_milli, cpu_milli, memory_mib, .. } = request;
+            let spec = JobSpec { name: straight.job_name(job), gpus, gpu_milli, cpu_milli, memory_mib, ..JobSpec::default() };
             builder.add_running(&spec, &seats).unwrap();
         }
         let mut permuted = builder.finish().unwrap();
         let jobs = [register(&mut straight, "gang", &plan), register(&mut permuted, "gang", &plan)];
         let (straight, permuted) = (State::new(straight), State::new(permuted));
-        for policy in STATIC {
+        for policy in static_policies() {
             let decide = |state: &State, job: JobId| {
                 let mut state = state.clone();
                 CommitLoop::new(&mut state, options(policy)).decide(QueueEntry::Submit(job), 0).status
@@ -285,11 +330,10 @@ proptest! {
             let decision = commit_loop.decide(entry, index).clone();
             let cluster = commit_loop.state().cluster();
             cluster.check_books().unwrap();
-            let chosen: Vec<NodeId> = decision.placements.iter().map(|&(node, _)| node).collect();
             match entry {
                 QueueEntry::Submit(_) => {
                     prop_assert_eq!(expected.is_some(), decision.status == Status::Placed);
-                    prop_assert_eq!(chosen, expected.unwrap_or_default());
+                    prop_assert_eq!(&decision.placements, &expected.unwrap_or_default());
                 }
                 QueueEntry::Remove(job) => {
                     let expected = if before.job(job).runs() { Status::Removed } else { Status::Absent };

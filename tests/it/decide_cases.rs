@@ -10,7 +10,7 @@ use slotwise::decide::{Audit, CommitLoop, Decision, PlaceOptions, Policy, Status
 use slotwise::formats::{read_cluster_from, read_queue_from};
 use slotwise::workload::{Queue, QueueEntry};
 
-fn cases() -> Vec<(String, Value)> {
+pub(crate) fn cases() -> Vec<(String, Value)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/cases");
     let Ok(entries) = std::fs::read_dir(&folder) else {
         println!("skipped: there is no {}", folder.display());
@@ -54,7 +54,7 @@ fn generate(rule: &Value) -> Value {
 }
 
 /// The state and queue of a case, or what its reader said.
-fn load(case: &Value, reversed: bool) -> Result<(State, Queue), String> {
+pub(crate) fn load(case: &Value, reversed: bool) -> Result<(State, Queue), String> {
     let mut snapshot = case["cluster"].clone();
     if reversed {
         snapshot["nodes"].as_array_mut().unwrap().reverse();

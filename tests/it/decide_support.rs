@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use slotwise::anchor::State;
-use slotwise::cluster::{Cluster, ClusterBuilder, GpuMask, JobId, JobSpec, NodeSpec, Within};
+use slotwise::cluster::{Cluster, ClusterBuilder, GpuMask, JobId, JobSpec, NodeSpec, WHOLE_GPU, Within};
 use slotwise::decide::{CommitLoop, Decision, PlaceOptions, Policy};
 use slotwise::workload::QueueEntry;
 
@@ -22,6 +22,7 @@ pub(crate) struct NodePlan {
 #[derive(Clone, Debug)]
 pub(crate) struct JobPlan {
     pub(crate) gpus: u8,
+    pub(crate) milli: u16,
     pub(crate) instances: u32,
     pub(crate) cpu: u32,
     pub(crate) memory: u32,
@@ -51,9 +52,13 @@ pub(crate) fn job_plan(most: u32) -> impl Strategy<Value = JobPlan> {
     let within = prop_oneof![4 => Just(None), 1 => Just(Some(Within::Rack)), 1 => Just(Some(Within::Domain))];
     let models = prop_oneof![4 => Just(vec![]), 1 => prop::collection::vec(0u8..3, 1..3)];
     let amounts = (prop_oneof![2 => Just(0u32), 2 => 1u32..5], prop_oneof![3 => Just(0u32), 1 => 1u32..5]);
-    let gpus = prop_oneof![3 => 1u8..=2, 3 => 1u8..=8, 1 => Just(0u8)];
-    (gpus, 1..=most, amounts, models, within).prop_map(|(gpus, instances, (cpu, memory), models, within)| JobPlan {
+    let whole = prop_oneof![3 => 1u8..=2, 3 => 1u8..=8, 1 => Just(0u8)].prop_map(|gpus| (gpus, WHOLE_GPU));
+    let share = prop_oneof![1 => 1u16..WHOLE_GPU, 1 => (1u16..5).prop_map(|fifths| fifths * 200)];
+    let gpus = prop_oneof![7 => whole, 3 => share.prop_map(|milli| (1, milli))];
+    let plan = (gpus, 1..=most, amounts, models, within);
+    plan.prop_map(|((gpus, milli), instances, (cpu, memory), models, within)| JobPlan {
         gpus,
+        milli,
         instances,
         cpu,
         memory,
@@ -97,8 +102,8 @@ pub(crate) fn cluster(nodes: &[NodePlan]) -> Cluster {
 
 pub(crate) fn register(cluster: &mut Cluster, name: &str, plan: &JobPlan) -> JobId {
     let models: Vec<&str> = plan.models.iter().map(|&model| MODELS[usize::from(model)]).collect();
-    let &JobPlan { gpus, cpu: cpu_milli, memory: memory_mib, within, .. } = plan;
-    let spec = JobSpec { name, gpus, cpu_milli, memory_mib, models: &models, within, ..JobSpec::default() };
+    let &JobPlan { gpus, milli: gpu_milli, cpu: cpu_milli, memory: memory_mib, within, .. } = plan;
+    let spec = JobSpec { name, gpus, gpu_milli, cpu_milli, memory_mib, models: &models, within, ..JobSpec::default() };
     cluster.register(&spec, plan.instances).unwrap()
 }
 
@@ -155,5 +160,5 @@ pub(crate) fn plain_nodes(n: usize) -> Vec<NodePlan> {
 }
 
 pub(crate) fn plain_job(gpus: u8, instances: u32) -> JobPlan {
-    JobPlan { gpus, instances, cpu: 0, memory: 0, models: vec![], within: None }
+    JobPlan { gpus, milli: WHOLE_GPU, instances, cpu: 0, memory: 0, models: vec![], within: None }
 }

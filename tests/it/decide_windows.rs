@@ -1,12 +1,15 @@
 //! Windows, threads and backends never show in what the commit loop decides.
 
+use std::sync::{Arc, Mutex};
+
 use proptest::prelude::*;
 use slotwise::anchor::State;
 use slotwise::cluster::Cluster;
 use slotwise::decide::{CommitLoop, Decision, PlaceOptions, Policy};
 use slotwise::evaluate::abi::NodeEdit;
 use slotwise::evaluate::measure::Speed;
-use slotwise::evaluate::{self, Backend, Batch, Census, Choice, EvalError, NodeQuery, Scores};
+use slotwise::evaluate::twin::Reference;
+use slotwise::evaluate::{self, Backend, Batch, Census, Choice, EvalError, NodeQuery, NodeRows, Scores};
 use slotwise::workload::QueueEntry;
 
 use crate::decide_support::{JobPlan, Step, node_plan, options, plain_job, plain_nodes, queue, run, steps};
@@ -44,15 +47,119 @@ proptest! {
         prop_assert_eq!(found.nodes(), books.nodes());
         found.check_books().unwrap();
         // A backend that ranks in place of the indexes does not show either.
-        let mut state = State::new(cluster);
+        let mut state = State::new(cluster.clone());
         let backend = evaluate::open(Choice::Cpu, threads).unwrap();
         let mut commit_loop = CommitLoop::with_backend(&mut state, PlaceOptions { window, threads, ..options }, backend);
         let mut decisions = Vec::new();
         commit_loop.run(&queue, &mut |decision| decisions.push(decision.clone()));
         prop_assert_eq!(commit_loop.backend_fault(), None);
-        prop_assert_eq!(decisions, expected);
+        prop_assert_eq!(&decisions, &expected);
         prop_assert_eq!(state.cluster().nodes(), books.nodes());
+        // Nor does one that ranks for a window while the one before is decided.
+        let options = PlaceOptions { window, threads, ..options };
+        prop_assert_eq!(run_ahead(&cluster, &queue, options).0, expected);
     }
+}
+
+/// A backend that answers with what it found when the question was begun, as a device does, and notes what it does: edits,
+/// begun questions, and answers of these or anew.
+struct Ahead {
+    inside: Reference,
+    begun: Option<(NodeQuery, Vec<u32>)>,
+    notes: Arc<Mutex<String>>,
+}
+
+impl Ahead {
+    fn note(&self, what: char) {
+        self.notes.lock().unwrap().push(what);
+    }
+}
+
+impl Backend for Ahead {
+    fn name(&self) -> &'static str {
+        "ahead"
+    }
+
+    fn load(&mut self, nodes: &NodeRows) -> Result<(), EvalError> {
+        self.inside.load(nodes)
+    }
+
+    fn apply(&mut self, edits: &[NodeEdit]) -> Result<(), EvalError> {
+        if !edits.is_empty() {
+            self.note('e');
+            self.begun = None;
+        }
+        self.inside.apply(edits)
+    }
+
+    fn evaluate(&mut self, batch: &Batch, out: &mut Scores) -> Result<(), EvalError> {
+        self.inside.evaluate(batch, out)
+    }
+
+    fn rank_nodes(&mut self, query: &NodeQuery, out: &mut Vec<u32>) -> Result<(), EvalError> {
+        match self.begun.take().filter(|(begun, _)| begun == query) {
+            Some((_, answer)) => {
+                self.note('a');
+                *out = answer;
+                Ok(())
+            }
+            None => {
+                self.note('A');
+                self.inside.rank_nodes(query, out)
+            }
+        }
+    }
+
+    fn begin_ranking(&mut self, query: &NodeQuery) -> Result<bool, EvalError> {
+        assert!(self.begun.is_none(), "nobody asked for the answer");
+        self.note('b');
+        let mut answer = Vec::new();
+        self.inside.rank_nodes(query, &mut answer)?;
+        self.begun = Some((query.clone(), answer));
+        Ok(true)
+    }
+
+    fn census(&mut self, out: &mut Census) -> Result<(), EvalError> {
+        self.inside.census(out)
+    }
+
+    fn measure(&mut self, batch: &Batch, passes: usize) -> Result<Speed, EvalError> {
+        self.inside.measure(batch, passes)
+    }
+}
+
+/// What is decided with that backend, and its notes, with the decisions among them.
+fn run_ahead(cluster: &Cluster, queue: &[QueueEntry], options: PlaceOptions) -> (Vec<Decision>, String) {
+    let notes = Arc::new(Mutex::new(String::new()));
+    let backend = Ahead { inside: Reference::new(), begun: None, notes: notes.clone() };
+    let mut state = State::new(cluster.clone());
+    let mut commit_loop = CommitLoop::with_backend(&mut state, options, Box::new(backend));
+    let mut decisions = Vec::new();
+    commit_loop.run(queue, &mut |decision| {
+        notes.lock().unwrap().push('d');
+        decisions.push(decision.clone());
+    });
+    assert_eq!(commit_loop.backend_fault(), None);
+    (decisions, notes.lock().unwrap().clone())
+}
+
+#[test]
+fn a_window_is_ranked_while_the_one_before_is_decided() {
+    let (cluster, queue) = limited_queue(23);
+    let options = PlaceOptions { window: 5, ..options(Policy::WorstFit) };
+    let (decisions, notes) = run_ahead(&cluster, &queue, options);
+    assert_eq!(decisions, run(&cluster, &queue, options).0);
+    // The first window has none before; nothing comes behind the last.
+    assert_eq!(notes, "Abdddddaebdddddaebdddddaebdddddaeddd");
+}
+
+/// A queue whose requests ask for CPU, on nodes that have more or less of it.
+fn limited_queue(jobs: u32) -> (Cluster, Vec<QueueEntry>) {
+    let mut nodes = plain_nodes(100);
+    nodes.iter_mut().enumerate().for_each(|(number, node)| node.cpu = Some(number as u32 % 7));
+    let job = |number: u32| JobPlan { cpu: number % 3 + 1, ..plain_job(1 + (number % 3) as u8, 2) };
+    let steps: Vec<Step> = (0..jobs).map(|number| Step::Submit(job(number))).collect();
+    queue(&nodes, &steps)
 }
 
 /// A backend that answers a few questions rightly and then fails.
@@ -66,7 +173,7 @@ impl Backend for Failing {
         "failing"
     }
 
-    fn load(&mut self, nodes: &slotwise::evaluate::NodeRows) -> Result<(), EvalError> {
+    fn load(&mut self, nodes: &NodeRows) -> Result<(), EvalError> {
         self.inside.load(nodes)
     }
 
@@ -94,11 +201,7 @@ impl Backend for Failing {
 
 #[test]
 fn a_backend_that_fails_changes_nothing() {
-    let mut nodes = plain_nodes(100);
-    nodes.iter_mut().enumerate().for_each(|(number, node)| node.cpu = Some(number as u32 % 7));
-    let job = |number: u32| JobPlan { cpu: number % 3 + 1, ..plain_job(1 + (number % 3) as u8, 2) };
-    let steps: Vec<Step> = (0..40).map(|number| Step::Submit(job(number))).collect();
-    let (cluster, queue) = queue(&nodes, &steps);
+    let (cluster, queue) = limited_queue(40);
     let options = PlaceOptions { window: 10, ..options(Policy::BestFit) };
     let (expected, _) = run(&cluster, &queue, options);
     for answers in 0..6 {

@@ -124,6 +124,20 @@ fn a_bad_snapshot_is_refused_with_its_place() {
             "running: instance 0 of job \"b\" needs 3 GPUs, node \"n\" has 2 left",
         ),
         (
+            job(
+                r#""b", "gpus_per_instance": 1, "gpu_milli": 600, "instances": [{"node": "n", "gpus": [1]}, {"node": "n", "gpus": [1]}]"#,
+            ),
+            "running[1].instances[1].gpus[0]: instance 1 of job \"b\" holds 600 thousandths of GPU 1 of node \"n\", which has 400 left",
+        ),
+        (
+            job(r#""b", "gpus_per_instance": 1, "gpu_milli": 600, "instances": [{"node": "n", "gpus": [0]}]"#),
+            "running[1].instances[0].gpus[0]: instance 0 of job \"b\" holds GPU 0 of node \"n\", which job \"a\" holds too",
+        ),
+        (
+            job(r#""b", "gpus_per_instance": 0, "gpu_milli": 600, "instances": [{"node": "n"}]"#),
+            "running[1].gpu_milli: job \"b\" asks 600 thousandths of each of 0 GPUs",
+        ),
+        (
             job(r#""b", "gpus_per_instance": 1, "models": [], "instances": [{"node": "n"}]"#),
             "running[1].models: found an empty list, expected at least one model, or no list",
         ),
@@ -161,6 +175,11 @@ fn a_queue_is_read_and_written() {
     let mut out = Vec::new();
     write_queue(&cluster, &entries, &mut out).unwrap();
     assert_eq!(String::from_utf8(out).unwrap(), text.replace("\n\n", "\n").replace('\r', "") + "\n");
+    let share = "{\"job\":\"s\",\"instances\":3,\"gpus_per_instance\":1,\"gpu_milli\":250}\n";
+    let (entries, cluster) = queue(share).unwrap();
+    let mut out = Vec::new();
+    write_queue(&cluster, &entries, &mut out).unwrap();
+    assert_eq!(String::from_utf8(out).unwrap(), share);
     assert_eq!(queue(" \n\n").unwrap().0, []);
 }
 
@@ -178,8 +197,12 @@ fn a_bad_queue_is_refused_with_its_line() {
         (r#"{"job":"y","instances":1,"gpus_per_instance":17}"#, "gpus_per_instance: found integer `17`"),
         (r#"{"job":"y","gpus_per_instance":1}"#, "missing field `instances`"),
         (
-            r#"{"job":"y","instances":1,"gpus_per_instance":1,"gpu_milli":500}"#,
-            "`gpu_milli`, which is not supported yet",
+            r#"{"job":"y","instances":1,"gpus_per_instance":1,"gpu_milli":1000}"#,
+            "gpu_milli: found integer `1000`, expected an integer from 1 to 999",
+        ),
+        (
+            r#"{"job":"y","instances":1,"gpus_per_instance":2,"gpu_milli":500}"#,
+            "gpu_milli: job \"y\" asks 500 thousandths of each of 2 GPUs, expected 1 to 999 of one GPU, or whole GPUs",
         ),
         (r#"{"job":"y","instances":1,"gpus_per_instance":1,"x":1}"#, "unknown field `x`"),
         (r#"{"job":"y","instances":1,"gpus_per_instance":1,"models":[1]}"#, "models[0]: found integer `1`"),

@@ -12,8 +12,26 @@ const MAY_NAME: &[(&str, &[&str])] = &[
     ("decide", &["cluster", "workload", "fragmentation", "anchor", "evaluate"]),
     ("formats", &["cluster", "workload"]),
     ("simulate", &["cluster", "workload", "fragmentation", "anchor", "evaluate", "decide", "formats"]),
-    ("report", &["cluster", "workload", "fragmentation", "anchor", "evaluate", "decide", "formats", "simulate"]),
-    ("cli", &["cluster", "workload", "fragmentation", "anchor", "evaluate", "decide", "formats", "simulate", "report"]),
+    ("plan", &["cluster", "workload", "fragmentation", "anchor", "evaluate", "decide"]),
+    (
+        "report",
+        &["cluster", "workload", "fragmentation", "anchor", "evaluate", "decide", "formats", "simulate", "plan"],
+    ),
+    (
+        "cli",
+        &[
+            "cluster",
+            "workload",
+            "fragmentation",
+            "anchor",
+            "evaluate",
+            "decide",
+            "formats",
+            "simulate",
+            "plan",
+            "report",
+        ],
+    ),
 ];
 
 fn source() -> PathBuf {

@@ -12,6 +12,10 @@ mod cuda_driver;
 mod cuda_inputs;
 #[cfg(target_os = "linux")]
 mod cuda_kernels;
+#[cfg(target_os = "linux")]
+mod cuda_overlap;
+#[cfg(target_os = "linux")]
+mod cuda_process;
 mod decide;
 mod decide_audit;
 mod decide_cases;
@@ -21,14 +25,19 @@ mod decide_support;
 mod decide_windows;
 mod evaluate;
 mod failover;
+mod fgd;
 mod formats;
 mod kubernetes;
 mod layers;
 mod model_check;
 mod operators;
 mod pinned;
+mod plan;
+mod shares;
 mod simulate;
 mod simulate_laws;
+mod simulate_nodes;
+mod simulate_recorder;
 mod slurm;
 mod traces;
 mod webgpu;

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use slotwise::anchor::{self, Rules, Shape, State, Trigger, Variant};
 use slotwise::cluster::{
-    Cluster, ClusterBuilder, JobId, JobSpec, JobTimes, NodeId, NodeSpec, Request, Seat, UNLIMITED, Within,
+    Cluster, ClusterBuilder, JobId, JobSpec, NodeId, NodeSpec, Request, Seat, UNLIMITED, WHOLE_GPU, Within,
 };
 
 #[derive(Clone, Debug)]
@@ -20,6 +20,7 @@ struct NodePlan {
 #[derive(Clone, Debug)]
 struct JobPlan {
     gpus: u8,
+    milli: u16,
     instances: u32,
     cpu: u32,
     model: Option<u8>,
@@ -51,9 +52,18 @@ fn node_plan() -> impl Strategy<Value = NodePlan> {
 fn job_plan() -> impl Strategy<Value = JobPlan> {
     let within = prop_oneof![8 => Just(None), 1 => Just(Some(Within::Rack)), 1 => Just(Some(Within::Domain))];
     let model = prop::option::weighted(0.2, 0u8..2);
-    let gpus = prop_oneof![4 => Just(1u8), 4 => 2u8..=8, 1 => Just(0u8)];
+    let whole = prop_oneof![4 => Just(1u8), 4 => 2u8..=8, 1 => Just(0u8)].prop_map(|gpus| (gpus, WHOLE_GPU));
+    let gpus = prop_oneof![6 => whole, 1 => (100u16..WHOLE_GPU).prop_map(|milli| (1, milli))];
     (gpus, 1u32..4, prop_oneof![3 => Just(0u32), 1 => 1u32..8], model, within, prop::bool::weighted(0.2)).prop_map(
-        |(gpus, instances, cpu, model, within, pinned)| JobPlan { gpus, instances, cpu, model, within, pinned },
+        |((gpus, milli), instances, cpu, model, within, pinned)| JobPlan {
+            gpus,
+            milli,
+            instances,
+            cpu,
+            model,
+            within,
+            pinned,
+        },
     )
 }
 
@@ -84,12 +94,12 @@ fn submit(state: &mut State, name: &str, plan: &JobPlan) -> JobId {
     let spec = JobSpec {
         name,
         gpus: plan.gpus,
+        gpu_milli: plan.milli,
         cpu_milli: plan.cpu,
-        memory_mib: 0,
         models: models.as_slice(),
         within: plan.within,
         pinned: plan.pinned,
-        times: JobTimes::default(),
+        ..JobSpec::default()
     };
     let job = cluster.register(&spec, plan.instances).unwrap();
     *state = State::new(cluster);
@@ -159,17 +169,22 @@ fn counts_inside(cluster: &Cluster, id: NodeId, request: &Request) -> Vec<u32> {
     }
     let node = cluster.node(id);
     let mut composition = node.composition();
+    // Shares go beside others first, then many on a device.
+    let (beside, a_device) = match request.is_share() {
+        true => (cluster.room_on_shared(id, request.gpu_milli), u32::from(WHOLE_GPU / request.gpu_milli)),
+        false => (0, 1),
+    };
     for n in 1..=8u32 {
         if node.cpu_free() != UNLIMITED && node.cpu_free() < n * request.cpu_milli {
             break;
         }
-        if request.gpus > 0 {
+        if request.gpus > 0 && n > beside && (n - beside - 1).is_multiple_of(a_device) {
             match composition.with(request.gpus) {
                 Some(next) if next.busy() <= node.capacity() => composition = next,
                 _ => break,
             }
         }
-        if request.gpus == 0 || Shape::of(node.capacity(), composition).in_space() {
+        if request.gpus == 0 || n <= beside || Shape::of(node.capacity(), composition).in_space() {
             counts.push(n);
         }
     }
@@ -223,7 +238,10 @@ proptest! {
                     for instance in cluster.instances_of(job) {
                         let node = cluster.node(cluster.instance(instance).node().unwrap());
                         prop_assert!(node.schedulable());
-                        prop_assert!(plan.gpus == 0 || Shape::of(node.capacity(), node.composition()).in_space());
+                        // A share beside others leaves a node outside Σ as it was.
+                        let was = before.node(cluster.instance(instance).node().unwrap()).composition();
+                        let stays = plan.gpus == 0 || (plan.milli < WHOLE_GPU && was == node.composition());
+                        prop_assert!(stays || Shape::of(node.capacity(), node.composition()).in_space());
                     }
                     migrations
                 }

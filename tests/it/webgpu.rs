@@ -2,6 +2,8 @@
 
 mod cases;
 mod failures;
+#[cfg(target_os = "linux")]
+mod memory;
 mod shaders;
 
 use slotwise::evaluate::webgpu::{AdapterChoice, Limits, adapters};

@@ -1,8 +1,10 @@
 //! What may be written after `generate`.
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args as ClapArgs, Subcommand};
 
 use super::{SeedArgs, help};
+use crate::workload::synthetic::Arrivals;
 
 /// `generate`.
 #[derive(Debug, Subcommand)]
@@ -83,9 +85,17 @@ pub(in super::super) struct GenerateTraceArgs {
     /// The share of them that the jobs ask for on average
     #[arg(long, value_name = "PERCENT", default_value_t = 95, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(in super::super) load: u32,
+    /// How the rate of arrivals varies
+    #[arg(long, default_value = Arrivals::Poisson.name(), value_parser = arrivals())]
+    pub(in super::super) arrivals: Arrivals,
     #[command(flatten)]
     pub(in super::super) seed: SeedArgs,
     /// The most instances of a job; also at most a quarter of the GPUs
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
     pub(in super::super) largest_gang: u32,
+}
+
+fn arrivals() -> impl TypedValueParser<Value = Arrivals> {
+    PossibleValuesParser::new(Arrivals::ALL.map(Arrivals::name))
+        .map(|word| Arrivals::from_name(&word).unwrap_or_default())
 }

@@ -7,7 +7,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::{ProcessorsArg, help, mix, trigger};
 use crate::anchor::Trigger;
-use crate::simulate::{Discipline, Share, Until};
+use crate::simulate::{Discipline, ROUND_S, Share, Until};
 use crate::workload::synthetic::Mix;
 
 /// `simulate`.
@@ -18,7 +18,7 @@ pub(in super::super) struct SimulateArgs {
     pub(in super::super) trace: String,
     #[command(flatten)]
     pub(in super::super) processors: ProcessorsArg,
-    /// Who schedules, one run each: a policy of place, compass:TRIGGER, compass-paper:TRIGGER, or sif-opt
+    /// Who schedules, one run each: a policy of place, compass:TRIGGER[:BUDGET], compass-paper:TRIGGER[:BUDGET], fft[:ROUND], drr[:ROUND], or sif-opt
     #[arg(long, value_name = "P,P,…", value_delimiter = ',', default_value = "compass,best-fit")]
     pub(in super::super) policy: Vec<String>,
     /// When the compass policies compact, where the policy names no trigger
@@ -27,6 +27,9 @@ pub(in super::super) struct SimulateArgs {
     /// The most instances that an event may move; 0 moves nothing [default: no limit]
     #[arg(long, value_name = "K")]
     pub(in super::super) migration_budget: Option<u32>,
+    /// Seconds of a round, where the policy names none (fft, drr)
+    #[arg(long, value_name = "SECONDS", default_value_t = ROUND_S, value_parser = clap::value_parser!(u64).range(1..=1 << 32))]
+    pub(in super::super) round: u64,
     /// As many 8-GPU nodes as hold the trace's own demand for this share of its time [default: 0.90]
     #[arg(long, value_name = "SHARE", group = "size")]
     pub(in super::super) eta: Option<Share>,
@@ -48,6 +51,12 @@ pub(in super::super) struct SimulateArgs {
     /// Seconds for which a running job pauses when an event moves it
     #[arg(long, value_name = "SECONDS", default_value_t = 8, value_parser = clap::value_parser!(u64).range(0..=1 << 32))]
     pub(in super::super) move_cost: u64,
+    /// Nodes that fail, drain and return (JSONL, may be gzip'd)
+    #[arg(long, value_name = "FILE")]
+    pub(in super::super) events: Option<String>,
+    /// Tell why this job of the trace waited and which nodes it could have had, under each policy, instead of comparing them
+    #[arg(long, value_name = "JOB", conflicts_with = "series")]
+    pub(in super::super) explain: Option<String>,
     /// In which order jobs start
     #[arg(long, default_value = Discipline::Fifo.name(), value_parser = discipline())]
     pub(in super::super) discipline: Discipline,
@@ -63,14 +72,20 @@ pub(in super::super) struct SimulateArgs {
     /// Write how things stood at every time (CSV, a row for each interval in which nothing happened)
     #[arg(long, value_name = "FILE")]
     pub(in super::super) series: Option<PathBuf>,
+    /// Write the same by minutes (CSV, a row for each minute and policy)
+    #[arg(long, value_name = "FILE")]
+    pub(in super::super) minutes: Option<PathBuf>,
+    /// Write the jobs, and which GPUs each held, as a JobSet that evalys reads (CSV)
+    #[arg(long, value_name = "FILE")]
+    pub(in super::super) jobset: Option<PathBuf>,
 }
 
-fn discipline() -> impl TypedValueParser<Value = Discipline> {
+pub(super) fn discipline() -> impl TypedValueParser<Value = Discipline> {
     PossibleValuesParser::new(Discipline::ALL.map(Discipline::name))
         .map(|word| Discipline::from_name(&word).unwrap_or_default())
 }
 
-fn until() -> impl TypedValueParser<Value = Until> {
+pub(super) fn until() -> impl TypedValueParser<Value = Until> {
     PossibleValuesParser::new(["last-end", "last-submit"]).map(|word| match word.as_str() {
         "last-submit" => Until::LastSubmit,
         _ => Until::LastEnd,

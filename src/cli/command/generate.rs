@@ -4,7 +4,9 @@ use super::super::args::{GenerateClusterArgs, GenerateQueueArgs, GenerateTraceAr
 use super::{Failure, Options, Output, Talk};
 use crate::cluster::Cluster;
 use crate::formats::{write_cluster, write_queue, write_trace};
-use crate::workload::synthetic::{ClusterOptions, StreamOptions, synthetic_cluster, synthetic_queue, synthetic_trace};
+use crate::workload::synthetic::{
+    Arrivals, ClusterOptions, StreamOptions, synthetic_cluster, synthetic_queue, synthetic_trace,
+};
 
 pub(super) fn cluster(args: &GenerateClusterArgs, options: &Options, talk: &Talk) -> Result<(), Failure> {
     let made = ClusterOptions {
@@ -28,6 +30,7 @@ pub(super) fn queue(args: &GenerateQueueArgs, options: &Options, talk: &Talk) ->
         mix: args.seed.mix,
         gpus: args.gpus,
         load_percent: args.load,
+        arrivals: Arrivals::Poisson,
         removals: !args.no_removals,
         largest_gang: args.largest_gang,
         within_percent: args.within_rack,
@@ -47,6 +50,7 @@ pub(super) fn trace(args: &GenerateTraceArgs, options: &Options, talk: &Talk) ->
         mix: args.seed.mix,
         gpus: args.gpus,
         load_percent: args.load,
+        arrivals: args.arrivals,
         largest_gang: args.largest_gang,
         ..StreamOptions::default()
     });

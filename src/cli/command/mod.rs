@@ -7,9 +7,11 @@ mod generate;
 mod import;
 mod phi_star;
 mod place;
+mod plan;
 mod score;
 mod simulate;
 mod stress;
+mod sweep;
 mod verify;
 
 use super::args::{Command, EvaluateArgs, GenerateCommand};
@@ -26,6 +28,7 @@ pub(super) fn run(options: Options, talk: &Talk) -> Result<(), Failure> {
     match &options.command {
         Command::Score(args) => score::run(args, &options, talk),
         Command::Place(args) => place::run(args, &options, talk),
+        Command::Plan(args) => plan::run(args, &options, talk),
         Command::Audit(args) => audit::run(args, &options, talk),
         Command::PhiStar(args) => phi_star::run(args, &options),
         Command::Devices => devices::run(&options),
@@ -35,6 +38,8 @@ pub(super) fn run(options: Options, talk: &Talk) -> Result<(), Failure> {
         Command::Import(import) => import::run(import, &options, talk),
         Command::Stress(args) => stress::run(args, &options, talk),
         Command::Simulate(args) => simulate::run(args, &options, talk),
+        Command::Sweep(args) => sweep::run(args, &options, talk),
+        Command::Merge(args) => sweep::merge(args, &options, talk),
         Command::Verify(args) => verify::run(args, &options, talk),
         Command::Bench(args) => bench::run(args, &options, talk),
     }

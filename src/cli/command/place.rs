@@ -7,15 +7,71 @@ use super::super::input;
 use super::super::run::{Next, run as decide};
 use super::{Failure, Options, Output, Talk, open_backend};
 use crate::anchor::{State, Trigger};
-use crate::decide::{CommitLoop, PlaceOptions, Policy};
+use crate::cluster::JobId;
+use crate::decide::{CommitLoop, PlaceOptions, Policy, Status, offers};
 use crate::formats::{Snapshot, write_snapshot};
-use crate::report::{PlaceSummary, Tally, Totals, decision_json};
+use crate::report::{OffersOut, PlaceSummary, Tally, Totals, decision_json, explained_decision_json};
+use crate::workload::QueueEntry;
 
 /// Written at a time.
 const CHUNK: usize = 64 << 10;
 
 /// Decisions between two moves of the progress bar.
 const STEP: u64 = 1024;
+
+/// Decides the queue one by one, which changes no decision, and tells of the jobs that are asked about which nodes they
+/// could have had: of one by its name, or else of all that are blocked.
+fn explain(
+    wanted: Option<&str>,
+    commit_loop: &mut CommitLoop<'_>,
+    queue: &[QueueEntry],
+    options: &Options,
+    mut output: Output,
+) -> Result<(), Failure> {
+    let job = wanted.map(|name| {
+        let job = commit_loop.state().cluster().find_job(name);
+        let queued = job.filter(|&job| queue.contains(&QueueEntry::Submit(job)));
+        queued.ok_or_else(|| {
+            Failure::input(format_args!("--explain: found {name:?}, expected the name of a job of the queue"))
+        })
+    });
+    let job = job.transpose()?;
+    let look = |commit_loop: &CommitLoop<'_>, job: JobId| {
+        (commit_loop.state().free_gpus(), offers(commit_loop.state(), commit_loop.policy(), job))
+    };
+    let mut bytes = Vec::new();
+    for (index, &entry) in queue.iter().enumerate() {
+        let submitted = matches!(entry, QueueEntry::Submit(_));
+        // A job that is placed changes the nodes; one that is blocked does not.
+        let before = (submitted && job == Some(entry.job())).then(|| look(commit_loop, entry.job()));
+        let decision = commit_loop.decide(entry, index).clone();
+        let blocked = matches!(decision.status, Status::Blocked(_));
+        let seen = before.or_else(|| (job.is_none() && blocked).then(|| look(commit_loop, entry.job())));
+        let cluster = commit_loop.state().cluster();
+        let told = seen.as_ref().map(|(free, offers)| OffersOut::new(cluster, entry.job(), *free, offers));
+        match (options.format, told) {
+            (Format::Json, told) => explained_decision_json(&mut bytes, cluster, &decision, told.as_ref())?,
+            (Format::Table, None) => {}
+            (Format::Table, Some(told)) => {
+                let name = cluster.job_name(entry.job());
+                let (instances, gpus) = (cluster.job(entry.job()).instances(), cluster.request_of(entry.job()).gpus);
+                let became = match decision.status {
+                    Status::Blocked(why) => format!("blocked by {}", why.name()),
+                    _ => "placed".to_owned(),
+                };
+                let gap = if bytes.is_empty() { "" } else { "\n" };
+                let head = format!("{gap}{name}, {instances} × {gpus} GPUs: {became}; ");
+                bytes.extend(head.bytes().chain(told.table().bytes()));
+            }
+        }
+        if bytes.len() >= CHUNK {
+            output.write(&bytes)?;
+            bytes.clear();
+        }
+    }
+    output.write(&bytes)?;
+    output.finish()
+}
 
 pub(super) fn run(args: &PlaceArgs, options: &Options, talk: &Talk) -> Result<(), Failure> {
     let snapshot = input::cluster(&args.cluster.cluster, talk)?;
@@ -51,6 +107,9 @@ pub(super) fn run(args: &PlaceArgs, options: &Options, talk: &Talk) -> Result<()
     let bar = talk.progress(queue.len() as u64, "deciding");
     let start = Instant::now();
     let mut commit_loop = CommitLoop::with_backend(&mut state, settings, backend);
+    if let Some(wanted) = &args.explain {
+        return explain(wanted.as_deref(), &mut commit_loop, &queue, options, output);
+    }
     decide(&mut commit_loop, &settings, &queue, &mut |cluster, decision| {
         seen += 1;
         if seen.is_multiple_of(STEP) {

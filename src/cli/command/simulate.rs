@@ -1,43 +1,46 @@
 //! `simulate`: plays a trace against a cluster under several schedulers, and compares them.
 
+mod files;
+
 use indicatif::ProgressBar;
 use rayon::prelude::*;
 
 use super::super::args::{Format, SimulateArgs};
 use super::super::{help, input};
 use super::{Failure, Options, Output, Talk};
-use crate::cluster::BuildError;
+use crate::anchor::Trigger;
+use crate::cluster::{BuildError, Cluster, JobId};
 use crate::formats::{FormatError, TraceOptions};
-use crate::report::{Run, SERIES_HEADER, Setting, append_series_row, simulation_json, simulation_table};
-use crate::simulate::{Interval, OracleError, Scenario, Scheduler, Share, SimOptions, Summary, nodes_for, simulate};
+use crate::report::{Run, Setting, explanation_json, explanation_table, simulation_json, simulation_table};
+use crate::simulate::{
+    DAY_S, Interval, Observer, OracleError, Recorder, Scenario, Scheduler, Share, SimOptions, Stand, Summary, explain,
+    nodes_for, simulate_observed,
+};
 use crate::workload::TraceJob;
+use files::Files;
 
 /// GPUs of a node where no cluster is given.
-const NODE: u8 = 8;
+pub(super) const NODE: u8 = 8;
 
 /// The most nodes that a trace may ask for, as --nodes has it: beyond it memory may not do.
-const MOST_NODES: u64 = help::MOST / NODE as u64;
+pub(super) const MOST_NODES: u64 = help::MOST / NODE as u64;
 
 /// The GPUs that a synthetic trace loads where the trace sizes the cluster.
-const NOMINAL_GPUS: u64 = 1000;
-
-/// Seconds of a day.
-const DAY: u64 = 86_400;
+pub(super) const NOMINAL_GPUS: u64 = 1000;
 
 /// Intervals between two moves of the progress bar.
 const STEP: u64 = 1024;
 
-/// A run, and how things stood over time, if that is wanted.
-type Played = Result<(Run, Vec<Interval>), OracleError>;
+/// A run, and what was kept of it.
+type Played = (Run, Recorder);
 
 pub(super) fn run(args: &SimulateArgs, options: &Options, talk: &Talk) -> Result<(), Failure> {
-    let defaults = (args.compact, args.migration_budget);
-    let schedulers: Vec<Scheduler> = args
-        .policy
-        .iter()
-        .map(|word| Scheduler::parse(word, defaults).map_err(|error| Failure::input(format_args!("--policy: {error}"))))
-        .collect::<Result<_, _>>()?;
-    let (scenario, eta) = scenario(args, talk)?;
+    let schedulers = schedulers(&args.policy, (args.compact, args.migration_budget), args.round)?;
+    let (mut scenario, eta) = scenario(args, talk)?;
+    if let Some(path) = &args.events {
+        let events = input::node_events(path, scenario.cluster(), talk)?;
+        scenario = scenario.with_events(events);
+    }
     let cluster = scenario.cluster();
     let setting = Setting {
         trace: &args.trace,
@@ -48,37 +51,83 @@ pub(super) fn run(args: &SimulateArgs, options: &Options, talk: &Talk) -> Result
         discipline: args.discipline,
         move_cost_s: args.move_cost,
         seed: args.seed,
+        node_events: args.events.as_deref(),
     };
     if scenario.n_rejected() > 0 {
         talk.note(format_args!("{} jobs are larger than the cluster and are left out", scenario.n_rejected()));
     }
-    // Both files are begun before the work, so that a bad path costs no time, and get their names after it.
-    let series = args.series.as_deref().map(|path| Output::open(Some(path))).transpose()?;
+    if let Some(job) = &args.explain {
+        return tell_why(job, &scenario, &schedulers, args, options);
+    }
+    // All files are begun before the work, so that a bad path costs no time, and get their names after it.
+    let files = Files::begin(args)?;
     let mut output = Output::open(options.out.as_deref())?;
 
     let settings = SimOptions { discipline: args.discipline, move_cost_s: args.move_cost, seed: args.seed };
     let steps = scenario.jobs().len() as u64 * 2;
     let bar = talk.progress(steps * schedulers.len() as u64, "simulating");
-    let play = |&scheduler: &Scheduler| play(&scenario, scheduler, &settings, series.is_some(), &bar);
+    let play = |&scheduler: &Scheduler| {
+        let recorder = Recorder::new(&scenario, files.keep());
+        play(&scenario, scheduler, &settings, recorder, &bar)
+    };
     let threads = rayon::ThreadPoolBuilder::new().num_threads(options.threads).build();
     let threads = threads.map_err(|error| Failure::failed(format_args!("cannot start threads: {error}")))?;
-    let played: Vec<Played> = threads.install(|| schedulers.par_iter().map(play).collect());
+    let played: Vec<Result<Played, OracleError>> = threads.install(|| schedulers.par_iter().map(play).collect());
     bar.finish_and_clear();
-    let played: Vec<(Run, Vec<Interval>)> = played.into_iter().collect::<Result<_, _>>().map_err(Failure::input)?;
-    let (runs, intervals): (Vec<Run>, Vec<Vec<Interval>>) = played.into_iter().unzip();
+    let played: Vec<Played> = played.into_iter().collect::<Result<_, _>>().map_err(Failure::input)?;
+    let (runs, recorders): (Vec<Run>, Vec<Recorder>) = played.into_iter().unzip();
 
     let mut bytes = Vec::new();
     match options.format {
-        Format::Table => bytes.extend(simulation_table(&setting, &runs).bytes()),
+        Format::Table => bytes.extend(simulation_table(&setting, &runs)?.bytes()),
         Format::Json => runs.iter().try_for_each(|run| simulation_json(&mut bytes, &setting, run))?,
     }
     output.write(&bytes)?;
-    if let Some(mut series) = series {
-        write_series(&mut series, &runs, &intervals)?;
-        output.finish()?;
-        return series.finish();
+    let finished = files.write(&scenario, &runs, &recorders)?;
+    output.finish()?;
+    finished.into_iter().try_for_each(Output::finish)
+}
+
+/// Why a job waited, under each scheduler.
+fn tell_why(
+    name: &str,
+    scenario: &Scenario,
+    schedulers: &[Scheduler],
+    args: &SimulateArgs,
+    options: &Options,
+) -> Result<(), Failure> {
+    let job = scenario.cluster().find_job(name);
+    let position = job.and_then(|job| scenario.position(job)).ok_or_else(|| {
+        Failure::input(format_args!(
+            "--explain: found {name:?}, expected the name of a job of the trace, in its window"
+        ))
+    })?;
+    let settings = SimOptions { discipline: args.discipline, move_cost_s: args.move_cost, seed: args.seed };
+    let mut bytes = Vec::new();
+    for (number, &scheduler) in schedulers.iter().enumerate() {
+        let explanation = explain(scenario, scheduler, &settings, position).map_err(Failure::input)?;
+        match options.format {
+            Format::Json => explanation_json(&mut bytes, scenario, position, &explanation)?,
+            Format::Table => {
+                bytes.extend(if number > 0 { "\n\n" } else { "" }.bytes());
+                bytes.extend(explanation_table(scenario, position, &explanation).bytes());
+            }
+        }
     }
-    output.finish()
+    super::write_all(options, &bytes)
+}
+
+/// Those that `--policy` names; the rest is what it does not say itself.
+pub(super) fn schedulers(
+    words: &[String],
+    defaults: (Trigger, Option<u32>),
+    round_s: u64,
+) -> Result<Vec<Scheduler>, Failure> {
+    let one = |word: &String| match Scheduler::parse(word, defaults) {
+        Ok(Scheduler::Rounds { repack, .. }) if !word.contains(':') => Ok(Scheduler::Rounds { repack, round_s }),
+        scheduler => scheduler.map_err(|error| Failure::input(format_args!("--policy: {error}"))),
+    };
+    words.iter().map(one).collect()
 }
 
 /// The cluster and the jobs; and the share that sized the cluster, if one did.
@@ -113,7 +162,7 @@ fn scenario(args: &SimulateArgs, talk: &Talk) -> Result<(Scenario, Option<Share>
 
 /// The seconds of the trace that are played.
 fn window(args: &SimulateArgs) -> Option<(u64, u64)> {
-    let day = |day: u32| (u64::from(day) * DAY, (u64::from(day) + 1) * DAY);
+    let day = |day: u32| (u64::from(day) * DAY_S, (u64::from(day) + 1) * DAY_S);
     args.window.or(args.day.map(day))
 }
 
@@ -124,40 +173,43 @@ fn in_window(mut jobs: Vec<TraceJob>, window: Option<(u64, u64)>) -> Vec<TraceJo
     jobs
 }
 
+/// Moves the progress bar while a recorder looks on.
+struct Watched<'a> {
+    recorder: Recorder,
+    bar: &'a ProgressBar,
+    seen: u64,
+}
+
+impl Observer for Watched<'_> {
+    fn interval(&mut self, interval: &Interval, stand: Stand<'_>) {
+        self.seen += 1;
+        if self.seen.is_multiple_of(STEP) {
+            self.bar.inc(STEP);
+        }
+        self.recorder.interval(interval, stand);
+    }
+
+    fn leaving(&mut self, jobs: &[JobId], cluster: &Cluster) {
+        self.recorder.leaving(jobs, cluster);
+    }
+
+    fn end(&mut self, cluster: &Cluster) {
+        self.recorder.end(cluster);
+    }
+}
+
 /// One run.
 fn play(
     scenario: &Scenario,
     scheduler: Scheduler,
     settings: &SimOptions,
-    keep_series: bool,
+    recorder: Recorder,
     bar: &ProgressBar,
-) -> Played {
-    let (mut seen, mut intervals) = (0u64, Vec::new());
-    let outcome = simulate(scenario, scheduler, settings, &mut |interval| {
-        seen += 1;
-        if seen.is_multiple_of(STEP) {
-            bar.inc(STEP);
-        }
-        if keep_series {
-            intervals.push(*interval);
-        }
-    })?;
+) -> Result<Played, OracleError> {
+    let mut watched = Watched { recorder, bar, seen: 0 };
+    let outcome = simulate_observed(scenario, scheduler, settings, &mut watched)?;
     // Instants without a change of time have no interval.
-    bar.inc((scenario.jobs().len() as u64 * 2).saturating_sub(seen / STEP * STEP));
+    bar.inc((scenario.jobs().len() as u64 * 2).saturating_sub(watched.seen / STEP * STEP));
     let summary = Summary::of(scenario, &outcome);
-    Ok((Run { outcome, summary }, intervals))
-}
-
-fn write_series(output: &mut Output, runs: &[Run], intervals: &[Vec<Interval>]) -> Result<(), Failure> {
-    output.write(SERIES_HEADER.as_bytes())?;
-    let mut rows = Vec::new();
-    for (run, intervals) in runs.iter().zip(intervals) {
-        let name = run.outcome.scheduler.to_string();
-        for interval in intervals {
-            rows.clear();
-            append_series_row(&mut rows, &name, interval);
-            output.write(&rows)?;
-        }
-    }
-    Ok(())
+    Ok((Run { outcome, summary }, watched.recorder))
 }

@@ -3,13 +3,19 @@
 mod best_fit;
 mod compass;
 mod compass_paper;
+mod dot_product;
+mod fgd;
 mod first_fit;
+mod gpu_clustering;
+mod gpu_packing;
 pub(super) mod random;
+pub(super) mod score;
 mod worst_fit;
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
+use self::score::Score;
 use crate::anchor::Variant;
 
 /// Who decides where a job goes.
@@ -28,15 +34,51 @@ pub enum Policy {
     FirstFit,
     /// Any node that fits, all equally likely.
     Random,
+    /// The node whose fragment, for what is typical, grows the least.
+    Fgd(Arithmetic),
+    /// The node whose free amounts are least like what is asked.
+    DotProduct(Arithmetic),
+    /// Used devices before used nodes before empty nodes.
+    GpuPacking(Arithmetic),
+    /// Nodes of instances of one kind.
+    GpuClustering(Arithmetic),
+    /// The node with the least CPU and GPUs left, as FGD's simulator has it.
+    BestFitPeer,
+}
+
+/// In which numbers a policy of FGD's simulator compares nodes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Arithmetic {
+    /// In integers without rounding; ties go to the lowest node.
+    #[default]
+    Exact,
+    /// As that simulator does: rounded to integers from 0 to 100; ties go to the node of the smallest name.
+    Peer,
 }
 
 impl Policy {
     /// All policies.
-    pub const ALL: [Self; 6] =
-        [Self::Compass, Self::CompassPaper, Self::BestFit, Self::WorstFit, Self::FirstFit, Self::Random];
+    pub const ALL: [Self; 15] = [
+        Self::Compass,
+        Self::CompassPaper,
+        Self::BestFit,
+        Self::WorstFit,
+        Self::FirstFit,
+        Self::Random,
+        Self::Fgd(Arithmetic::Exact),
+        Self::DotProduct(Arithmetic::Exact),
+        Self::GpuPacking(Arithmetic::Exact),
+        Self::GpuClustering(Arithmetic::Exact),
+        Self::BestFitPeer,
+        Self::Fgd(Arithmetic::Peer),
+        Self::DotProduct(Arithmetic::Peer),
+        Self::GpuPacking(Arithmetic::Peer),
+        Self::GpuClustering(Arithmetic::Peer),
+    ];
 
     /// The word on the command line.
     pub const fn name(self) -> &'static str {
+        use Arithmetic::{Exact, Peer};
         match self {
             Self::Compass => "compass",
             Self::CompassPaper => "compass-paper",
@@ -44,6 +86,15 @@ impl Policy {
             Self::WorstFit => "worst-fit",
             Self::FirstFit => "first-fit",
             Self::Random => "random",
+            Self::Fgd(Exact) => "fgd",
+            Self::Fgd(Peer) => "fgd:peer",
+            Self::DotProduct(Exact) => "dot-product",
+            Self::DotProduct(Peer) => "dot-product:peer",
+            Self::GpuPacking(Exact) => "gpu-packing",
+            Self::GpuPacking(Peer) => "gpu-packing:peer",
+            Self::GpuClustering(Exact) => "gpu-clustering",
+            Self::GpuClustering(Peer) => "gpu-clustering:peer",
+            Self::BestFitPeer => "best-fit:peer",
         }
     }
 
@@ -61,6 +112,11 @@ impl Policy {
             Self::WorstFit => Method::Ordered(Order::MostFree),
             Self::FirstFit => Method::Ordered(Order::LowestNumber),
             Self::Random => Method::Random,
+            Self::Fgd(arithmetic) => Method::Scored(Score::Fgd, arithmetic),
+            Self::DotProduct(arithmetic) => Method::Scored(Score::DotProduct, arithmetic),
+            Self::GpuPacking(arithmetic) => Method::Scored(Score::GpuPacking, arithmetic),
+            Self::GpuClustering(arithmetic) => Method::Scored(Score::GpuClustering, arithmetic),
+            Self::BestFitPeer => Method::Scored(Score::BestFit, Arithmetic::Peer),
         }
     }
 }
@@ -81,10 +137,10 @@ impl std::fmt::Display for Policy {
 
 /// A word that names no policy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no policy \"{0}\", expected compass, compass-paper, best-fit, worst-fit, first-fit or random")]
+#[error("there is no policy \"{0}\", expected one of {names}", names = Policy::ALL.map(Policy::name).join(", "))]
 pub struct UnknownPolicy(String);
 
-/// The three ways to decide.
+/// The ways to decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Method {
     /// Inside the space Σ, with moves.
@@ -93,6 +149,8 @@ pub(super) enum Method {
     Ordered(Order),
     /// By lot, without moves.
     Random,
+    /// The node of the best score, instance after instance, without moves.
+    Scored(Score, Arithmetic),
 }
 
 /// A total order of nodes by their free GPUs and number, and in the same way of regions.
@@ -144,7 +202,7 @@ mod tests {
         for policy in Policy::ALL {
             assert_eq!(policy.name().parse(), Ok(policy));
         }
-        let error = "fgd".parse::<Policy>().unwrap_err().to_string();
+        let error = "fft".parse::<Policy>().unwrap_err().to_string();
         assert!(Policy::ALL.iter().all(|policy| error.contains(policy.name())), "{error}");
     }
 

@@ -80,6 +80,49 @@ fn every_reason_is_found() {
 }
 
 #[test]
+fn shares_go_beside_others() {
+    // Shares of 700 on device 0 and of 400 on device 1, and device 2 held whole.
+    let mut builder = ClusterBuilder::new();
+    builder.add_node(&NodeSpec { name: "n", gpus: 4, cpu_milli: Some(10), ..NodeSpec::default() }).unwrap();
+    let share = |name, gpu_milli| JobSpec { name, gpus: 1, gpu_milli, cpu_milli: 1, ..JobSpec::default() };
+    for (name, milli, gpus) in [("a", 700, 0b1), ("b", 400, 0b10)] {
+        builder.add_running(&share(name, milli), &[Seat { node: NodeId(0), gpus: Some(gpus) }]).unwrap();
+    }
+    builder
+        .add_running(&JobSpec { gpu_milli: 1000, ..share("c", 1) }, &[Seat { node: NodeId(0), gpus: Some(0b100) }])
+        .unwrap();
+    let cluster = builder.finish().unwrap();
+    // The devices taken, GPUs more busy, and the reason.
+    let judge = |milli: u16, places: &[Option<GpuMask>], moves: &[Move]| {
+        let mut cluster = cluster.clone();
+        let job = cluster.register(&share("q", milli), places.len() as u32).unwrap();
+        let place = places.iter().map(|&gpus| place(0, gpus)).collect();
+        let set = CandidateSet { job, place, moves: moves.to_vec(), given: None };
+        let (batch, scores) = evaluate(&cluster, &[set]);
+        let taken = batch.touches_of(0).first().map_or(0, |touch| touch.taken);
+        (taken, scores.reason(0).map(Reason::name))
+    };
+    let one = |milli, gpus| judge(milli, &[gpus], &[]);
+    assert_eq!((one(300, None), one(301, None), one(601, None)), ((0, None), (0, None), (0b1000, None)));
+    assert_eq!((one(300, Some(0b1)), one(600, Some(0b10))), ((0, None), (0, None)));
+    let busy = Some("gpu-busy");
+    assert_eq!(
+        (one(301, Some(0b1)), one(1, Some(0b100)), one(1, Some(0b1000))),
+        ((0, busy), (0, busy), (0b1000, None))
+    );
+    // Its own shares count: 600 on the second device, then one on the free device, then two there.
+    assert_eq!(judge(500, &[None; 2], &[]), (0b1000, None));
+    assert_eq!(judge(500, &[None; 3], &[]), (0b1000, None));
+    assert_eq!(judge(500, &[None; 4], &[]), (0, busy));
+    assert_eq!(judge(500, &[None, Some(0b10)], &[]), (0b1000, None));
+    assert_eq!(judge(500, &[Some(0b10), Some(0b10)], &[]), (0, busy));
+    // A device that a move frees, by turns of its holder; shares do not move.
+    assert_eq!(judge(500, &[Some(0b100), Some(0b100)], &[shift(2, place(0, 0b1000))]), (0b1100, None));
+    assert_eq!(judge(500, &[None], &[shift(0, place(0, 0b1000))]), (0, Some("not-migratable")));
+    assert_eq!(judge(9, &[None; 8], &[]), (0, Some("no-cpu")));
+}
+
+#[test]
 fn what_does_not_run_or_runs_already_is_a_reason() {
     let mut cluster = cluster();
     let queued = cluster.register(&JobSpec { name: "q", gpus: 1, ..JobSpec::default() }, 1).unwrap();

@@ -100,13 +100,19 @@ pub(super) fn depart(cluster: &mut Cluster, n: u32, most: usize, seed: u64) -> V
     edits
 }
 
-/// Brings every other instance back that these have freed, to where it was; an overcommitted node may refuse.
+/// Cordons about one in `n` schedulable nodes, and uncordons about one in `n` of the others.
+pub(super) fn turn(cluster: &mut Cluster, n: u32, seed: u64) -> Vec<Edit> {
+    let mut numbers = Numbers::new(seed);
+    let nodes = cluster.node_ids().filter(|_| numbers.below(n) == 0);
+    let one = |node| if cluster.node(node).schedulable() { Edit::Cordon(node) } else { Edit::Uncordon(node) };
+    let mut edits: Vec<Edit> = nodes.map(one).collect();
+    edits.retain(|edit| cluster.apply(&[*edit]).is_ok());
+    edits
+}
+
+/// Takes every other of these edits back; an overcommitted node may refuse.
 pub(super) fn come_back(cluster: &mut Cluster, departed: &[Edit]) -> Vec<Edit> {
-    let back = |edit: &Edit| match *edit {
-        Edit::Free { instance, node, gpus } => Some(Edit::Take { instance, node, gpus }),
-        Edit::Take { .. } => None,
-    };
-    let mut edits: Vec<Edit> = departed.iter().step_by(2).filter_map(back).collect();
+    let mut edits: Vec<Edit> = departed.iter().step_by(2).map(|edit| edit.inverse()).collect();
     edits.retain(|edit| cluster.apply(&[*edit]).is_ok());
     edits
 }

@@ -54,6 +54,10 @@ impl Backend for Faulty<'_> {
         Ok(())
     }
 
+    fn begin_ranking(&mut self, query: &NodeQuery) -> Result<bool, EvalError> {
+        self.inside.begin_ranking(query)
+    }
+
     fn census(&mut self, out: &mut Census) -> Result<(), EvalError> {
         self.inside.census(out)?;
         self.spoil(Kernel::census, &mut out.pools, |pool| pool.partial ^= 1);

@@ -2,7 +2,7 @@
 
 use super::super::query::{NodeOrder, NodeQuery};
 use super::super::synthetic::Numbers;
-use crate::cluster::{Cluster, DomainId, MAX_GPUS, NodeId, RackId, Request};
+use crate::cluster::{Cluster, DomainId, MAX_GPUS, NodeId, RackId, Request, WHOLE_GPU};
 
 /// The numbers of nodes wanted a class, up to the most that is promised.
 pub(super) const WANTED: [usize; 6] = [5, 1, 64, 1024, 300, 32];
@@ -27,6 +27,7 @@ fn push(query: &mut NodeQuery, cluster: &Cluster, nodes: u32, (gpus, order): (u8
     let model = node.and_then(|node| cluster.pool(node.pool()).model);
     let request = Request {
         gpus,
+        gpu_milli: WHOLE_GPU,
         cpu_milli: 64_000 * numbers.below(2),
         memory_mib: 600_000 * numbers.below(2),
         models: model.filter(|_| numbers.below(2) == 0).map(|model| [model].into()),

@@ -9,7 +9,7 @@ use super::super::node_rows::NodeRows;
 use super::super::query::NodeQuery;
 use super::super::synthetic;
 use super::super::twin::Reference;
-use super::clusters::{Kind, come_back, depart};
+use super::clusters::{Kind, come_back, depart, turn};
 use super::queries::{WANTED, query};
 use super::{Check, Extent, batches, compare, scores};
 use crate::cluster::{Cluster, Edit};
@@ -40,7 +40,8 @@ impl<'a> Run<'a> {
         let name = kind.name();
         self.load(&cluster, &name)?;
         self.everything(&cluster, number)?;
-        let departed = depart(&mut cluster, 4, usize::MAX, self.seed);
+        let mut departed = depart(&mut cluster, 4, usize::MAX, self.seed);
+        departed.extend(turn(&mut cluster, 4, self.seed));
         self.apply(&cluster, &departed, &format!("{name}, departures"))?;
         self.everything(&cluster, number + 1)?;
         let back = come_back(&mut cluster, &departed);
@@ -61,7 +62,7 @@ impl<'a> Run<'a> {
         self.scores("2,000,000 candidates", &synthetic::batch(&cluster, 2_000_000, 1, 0, self.seed)?)?;
         let cluster = Kind::Mixed(1000).cluster(self.seed)?;
         self.load(&cluster, "mixed 1000")?;
-        self.rank("4,096 classes", &query(&cluster, 4096, 1024, self.seed))
+        self.rank_ahead("4,096 classes", &query(&cluster, 4096, 1024, self.seed))
     }
 
     fn load(&mut self, cluster: &Cluster, scene: &str) -> Result<(), EvalError> {
@@ -75,19 +76,25 @@ impl<'a> Run<'a> {
     fn apply(&mut self, cluster: &Cluster, edits: &[Edit], scene: &str) -> Result<(), EvalError> {
         scene.clone_into(&mut self.scene);
         let edits = NodeEdit::after(cluster, edits);
-        self.backend.apply(&edits)?;
         let nodes = NodeRows::of(cluster)?;
+        let query = query(cluster, 1, WANTED[3].min(nodes.len()), self.seed);
+        // A question that is on its way when edits come is answered for the nodes as they are afterwards.
+        self.backend.begin_ranking(&query)?;
+        self.backend.apply(&edits)?;
         self.reference.load(&nodes)?;
+        self.rank_as(Kernel::apply_edits, "every node ranked", &query)?;
         self.census(Kernel::apply_edits)?;
         let batch = batches::resident(&nodes)?;
         let [rows, _] = scores(self.backend, &mut self.reference, &batch)?;
         self.push("every node", Check { kernel: Kernel::apply_edits, ..rows });
-        let query = query(cluster, 1, WANTED[3].min(nodes.len()), self.seed);
-        self.rank_as(Kernel::apply_edits, "every node ranked", &query)
+        Ok(())
     }
 
     fn everything(&mut self, cluster: &Cluster, number: usize) -> Result<(), EvalError> {
         let nodes = NodeRows::of(cluster)?;
+        let k = WANTED[number % WANTED.len()];
+        // Nothing that is asked meanwhile is answered by this, nor this by it.
+        self.backend.begin_ranking(&query(cluster, 1, k, self.seed))?;
         for (case, batch) in batches::usual(cluster, &nodes, self.seed.wrapping_add(number as u64))? {
             self.scores(&case, &batch)?;
         }
@@ -97,12 +104,12 @@ impl<'a> Run<'a> {
                 self.scores(&case, &batch)?;
             }
         }
-        let k = WANTED[number % WANTED.len()];
         self.rank(&format!("{k} nodes a class"), &query(cluster, 1, k, self.seed))?;
-        self.rank("no node wanted", &query(cluster, 1, 0, self.seed))?;
-        self.rank("no class", &query(cluster, 0, k, self.seed))?;
+        self.rank_ahead(&format!("{k} nodes a class"), &query(cluster, 1, k, self.seed))?;
+        self.rank_ahead("no node wanted", &query(cluster, 1, 0, self.seed))?;
+        self.rank_ahead("no class", &query(cluster, 0, k, self.seed))?;
         if nodes.len() < 300 && self.extent > Extent::Quick {
-            self.rank("300 classes", &query(cluster, 300, 7, self.seed))?;
+            self.rank_ahead("300 classes", &query(cluster, 300, 7, self.seed))?;
         }
         self.census(Kernel::census)
     }
@@ -116,6 +123,12 @@ impl<'a> Run<'a> {
 
     fn rank(&mut self, case: &str, query: &NodeQuery) -> Result<(), EvalError> {
         self.rank_as(Kernel::rank_nodes, case, query)
+    }
+
+    /// Puts the question on its way before it wants the answer.
+    fn rank_ahead(&mut self, case: &str, query: &NodeQuery) -> Result<(), EvalError> {
+        self.backend.begin_ranking(query)?;
+        self.rank(&format!("{case}, asked ahead"), query)
     }
 
     fn rank_as(&mut self, kernel: Kernel, case: &str, query: &NodeQuery) -> Result<(), EvalError> {

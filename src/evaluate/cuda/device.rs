@@ -7,16 +7,17 @@ use cudarc::driver::sys::CUevent_flags;
 use cudarc::driver::{CudaContext, CudaEvent, CudaStream, DriverError};
 
 use super::chunks::{Chunk, chunks};
-use super::kernels::{ClassesOnDevice, KEYS, Kernels, MAX_CLASSES, NodesOnDevice, tiles_of_nodes};
+use super::kernels::{Kernels, NodesOnDevice};
 use super::lane::Lane;
 use super::memory::{DeviceBuffer, Layout, Pinned, Section, stage, unstage};
+use super::ranking::{Desk, Ranking};
 use crate::cluster::N_COMPOSITIONS;
 use crate::evaluate::abi::{NONE, NodeAmounts, NodeAttributes, NodeBits, NodeEdit, Touch};
 use crate::evaluate::batch::{Batch, Scores};
 use crate::evaluate::census::{Census, PoolCensus};
 use crate::evaluate::measure::Speed;
 use crate::evaluate::node_rows::NodeRows;
-use crate::evaluate::query::{DemandClass, NodeQuery};
+use crate::evaluate::query::NodeQuery;
 
 /// Bytes of a chunk at the most: a fraction of a millisecond on the bus, beside which what a chunk costs is little.
 const MOST: usize = 8 << 20;
@@ -34,6 +35,7 @@ pub(super) struct Device {
     lanes: [Lane; 2],
     nodes: Nodes,
     edits: Edits,
+    ranking: Ranking,
     kernels: Kernels,
     /// Bytes of a chunk.
     chunk: usize,
@@ -54,7 +56,7 @@ impl Device {
         let lanes = [Lane::new(&context)?, Lane::new(&context)?];
         let nodes = Nodes::new(&lanes[0].stream);
         let edits = Edits::new(&lanes[0].stream)?;
-        Ok(Self { lanes, nodes, edits, kernels, chunk: MOST, context })
+        Ok(Self { lanes, nodes, edits, ranking: Ranking::default(), kernels, chunk: MOST, context })
     }
 
     /// The number of nodes that are resident.
@@ -75,6 +77,7 @@ impl Device {
     /// Waits for all work, and gives back all memory but that of the resident rows. From here on chunks are half as
     /// large.
     pub(super) fn shrink(&mut self) -> Result<(), DriverError> {
+        self.settle()?;
         self.context.synchronize()?;
         self.lanes.iter_mut().for_each(Lane::free);
         self.edits.free();
@@ -84,6 +87,7 @@ impl Device {
     }
 
     pub(super) fn load(&mut self, rows: &NodeRows) -> Result<(), DriverError> {
+        self.settle()?;
         self.nodes.load(rows)?;
         // What is put on the other stream then finds them there.
         self.lanes[0].stream.synchronize()?;
@@ -96,10 +100,12 @@ impl Device {
         if edits.is_empty() {
             return Ok(());
         }
+        self.settle()?;
         self.edits.put(&self.kernels, self.nodes.on_device(), edits)
     }
 
     pub(super) fn evaluate(&mut self, batch: &Batch, out: &mut Scores) -> Result<(), DriverError> {
+        self.settle()?;
         let chunks = chunks(batch, self.chunk);
         if chunks.is_empty() {
             out.best.fill(NONE);
@@ -122,56 +128,28 @@ impl Device {
         self.lanes[1 - next].finish(batch, out)
     }
 
-    pub(super) fn rank_nodes(&mut self, query: &NodeQuery, out: &mut [u32]) -> Result<(), DriverError> {
-        if out.is_empty() {
-            return Ok(());
-        }
-        let n_counts = KEYS * tiles_of_nodes(self.nodes.len);
-        let a_class = size_of::<u32>() * (n_counts + query.k()) + size_of::<DemandClass>();
-        let n = (RANK_CHUNKS * self.chunk / a_class).clamp(1, MAX_CLASSES);
-        for (classes, slots) in query.classes().chunks(n).zip(out.chunks_mut(n * query.k())) {
-            self.rank_some(query, classes, n_counts, slots)?;
-        }
-        Ok(())
+    pub(super) fn begin_ranking(&mut self, query: &NodeQuery) -> Result<bool, DriverError> {
+        let (ranking, mut desk) = self.desk();
+        ranking.begin(&mut desk, query)
     }
 
-    fn rank_some(
-        &mut self,
-        query: &NodeQuery,
-        classes: &[DemandClass],
-        n_counts: usize,
-        slots: &mut [u32],
-    ) -> Result<(), DriverError> {
-        let lane = &mut self.lanes[0];
-        let (mut input, mut output, mut scratch) = (Layout::default(), Layout::default(), Layout::default());
-        let class_rows: Section<DemandClass> = input.section(classes.len());
-        let pool_bits: Section<u32> = input.section(query.pool_bits().len());
-        let slot_rows: Section<u32> = output.section(slots.len());
-        let counts: Section<u32> = scratch.section(n_counts * classes.len());
-        lane.up.reserve(input.bytes)?;
-        lane.input.reserve(input.bytes)?;
-        lane.output.reserve(output.bytes)?;
-        lane.down.reserve(output.bytes)?;
-        lane.scratch.reserve(scratch.bytes)?;
-        let words = lane.up.words()?;
-        stage(words, class_rows, classes);
-        stage(words, pool_bits, query.pool_bits());
-        lane.input.upload(0, &words[..input.bytes / 4])?;
-        let on_device = ClassesOnDevice {
-            classes: lane.input.rows(class_rows),
-            pool_bits: lane.input.rows(pool_bits),
-            counts: lane.scratch.rows(counts),
-            slots: lane.output.rows(slot_rows),
-        };
-        self.kernels.rank_nodes(&lane.stream, self.nodes.on_device(), on_device, query.k())?;
-        lane.output.download(&mut lane.down.words()?[..output.bytes / 4])?;
-        lane.stream.synchronize()?;
-        self.context.check_err()?;
-        unstage(lane.down.words()?, slot_rows, slots);
-        Ok(())
+    pub(super) fn rank_nodes(&mut self, query: &NodeQuery, out: &mut [u32]) -> Result<(), DriverError> {
+        let (ranking, mut desk) = self.desk();
+        ranking.answer(&mut desk, query, out)
+    }
+
+    fn desk(&mut self) -> (&mut Ranking, Desk<'_>) {
+        let (kernels, nodes, lane) = (&self.kernels, self.nodes.on_device(), &mut self.lanes[0]);
+        (&mut self.ranking, Desk { kernels, nodes, lane, scratch: RANK_CHUNKS * self.chunk })
+    }
+
+    /// Makes the first lane free for anything but a question for nodes, and what it was asked ahead forgotten.
+    fn settle(&mut self) -> Result<(), DriverError> {
+        self.ranking.settle(&self.lanes[0])
     }
 
     pub(super) fn census(&mut self, out: &mut Census) -> Result<(), DriverError> {
+        self.settle()?;
         out.reset(self.nodes.pools);
         if self.nodes.len == 0 {
             return Ok(());
@@ -196,6 +174,7 @@ impl Device {
 
     /// Times `score_candidates` alone on a batch that is all on the device, in turn with a copy of its touches there.
     pub(super) fn measure(&mut self, batch: &Batch, passes: usize) -> Result<Speed, DriverError> {
+        self.settle()?;
         let lane = &mut self.lanes[0];
         let all = Chunk::whole(batch);
         // Of one touch at least: there is no copy of nothing.

@@ -2,6 +2,7 @@
 
 use wgpu::BufferUsages;
 
+use super::NAME;
 use super::device::Device;
 use crate::evaluate::backend::EvalError;
 
@@ -131,8 +132,9 @@ impl Device {
         let scope = self.device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
         let descriptor = wgpu::BufferDescriptor { label: Some(name), size, usage, mapped_at_creation: false };
         let buffer = self.device.create_buffer(&descriptor);
+        // Nothing has been done yet, and the device is as it was.
         if pollster::block_on(scope.pop()).is_some() {
-            return Err(self.fail(&format!("out of memory: {size} bytes for {name}")));
+            return Err(EvalError::OutOfMemory(NAME));
         }
         self.check().map(|()| buffer)
     }

@@ -1,10 +1,12 @@
-//! `rank_nodes`: as many classes at a time as the counts of their keys have room for.
+//! `rank_nodes`: as many classes at a time as the counts of their keys have room for. The first part of a question may be
+//! on its way while the host does something else.
 
 use std::ops::Range;
 
 use bytemuck::{cast_slice, cast_slice_mut};
+use wgpu::SubmissionIndex;
 
-use super::buffers::Store;
+use super::buffers::{Part, Store};
 use super::device::{Device, Entry, put};
 use super::nodes::Resident;
 use crate::evaluate::abi::NONE;
@@ -34,6 +36,16 @@ pub(super) struct Ranking {
     answers: Store,
     classes: Vec<DemandClass>,
     pool_bits: Vec<u32>,
+    /// The question whose first part is on its way.
+    begun: Option<(NodeQuery, Flight)>,
+}
+
+/// A part of a question that is on its way.
+#[derive(Debug)]
+struct Flight {
+    classes: Range<usize>,
+    sent: SubmissionIndex,
+    answers: Part,
 }
 
 impl Ranking {
@@ -52,7 +64,22 @@ impl Ranking {
             answers: Store::answers("nodes"),
             classes: Vec::new(),
             pool_bits: Vec::new(),
+            begun: None,
         })
+    }
+
+    /// See `Backend::begin_ranking`.
+    pub(super) fn begin(&mut self, device: &Device, nodes: &Resident, query: &NodeQuery) -> Result<bool, EvalError> {
+        self.begun = None;
+        let Some(classes) = parts(device, nodes, query).next() else { return Ok(false) };
+        let flight = self.start(device, nodes, query, classes)?;
+        self.begun = Some((query.clone(), flight));
+        Ok(true)
+    }
+
+    /// Forgets what was begun: the nodes change.
+    pub(super) fn forget(&mut self) {
+        self.begun = None;
     }
 
     /// See `Backend::rank_nodes`.
@@ -65,28 +92,25 @@ impl Ranking {
     ) -> Result<(), EvalError> {
         out.clear();
         out.resize(query.width(), NONE);
-        // No class has more answers than nodes.
-        let k = query.k().min(nodes.nodes);
-        if k == 0 {
-            return Ok(());
-        }
-        let step = step(device, nodes, query, k);
-        for first in (0..query.len()).step_by(step) {
-            let classes = first..(first + step).min(query.len());
-            self.rank_some(device, nodes, query, k, classes, out)?;
+        let mut begun = self.begun.take().filter(|(begun, _)| begun == query);
+        for classes in parts(device, nodes, query) {
+            let flight = match begun.take() {
+                Some((_, flight)) => flight,
+                None => self.start(device, nodes, query, classes)?,
+            };
+            land(device, nodes, query, &flight, out)?;
         }
         Ok(())
     }
 
-    fn rank_some(
+    fn start(
         &mut self,
         device: &Device,
         nodes: &Resident,
         query: &NodeQuery,
-        k: usize,
         classes: Range<usize>,
-        out: &mut [u32],
-    ) -> Result<(), EvalError> {
+    ) -> Result<Flight, EvalError> {
+        let k = wanted(nodes, query);
         self.collect(query, classes.clone());
         let (n, tiles) = (classes.len(), nodes.nodes.div_ceil(TILE));
         let params = [nodes.nodes, tiles, n, k].map(|number| number as u32);
@@ -119,11 +143,7 @@ impl Ranking {
         let bytes = words(classes.len() * k);
         commands.copy_buffer_to_buffer(slots.buffer(), 0, answers.buffer(), 0, bytes);
         let sent = device.send(commands.finish())?;
-        device.read(&sent, &answers, |found| {
-            for (class, found) in classes.zip(found[..bytes as usize].chunks(k * size_of::<u32>())) {
-                cast_slice_mut(&mut out[query.slots(class)][..k]).copy_from_slice(found);
-            }
-        })
+        Ok(Flight { classes, sent, answers })
     }
 
     /// Collects classes and their sets of pools, which then begin where they stand here.
@@ -142,14 +162,38 @@ impl Ranking {
     }
 }
 
+/// Waits for a part of a question, and takes its answers.
+fn land(
+    device: &Device,
+    nodes: &Resident,
+    query: &NodeQuery,
+    flight: &Flight,
+    out: &mut [u32],
+) -> Result<(), EvalError> {
+    let k = wanted(nodes, query);
+    device.read(&flight.sent, &flight.answers, |found| {
+        for (class, found) in flight.classes.clone().zip(found.chunks(k * size_of::<u32>())) {
+            cast_slice_mut(&mut out[query.slots(class)][..k]).copy_from_slice(found);
+        }
+    })
+}
+
+/// The nodes to be found for a class: no class has more answers than nodes.
+fn wanted(nodes: &Resident, query: &NodeQuery) -> usize {
+    query.k().min(nodes.nodes)
+}
+
 fn words_of_pools(query: &NodeQuery) -> usize {
     query.pools().div_ceil(32)
 }
 
-/// Classes at a time: the counts of keys are within the scratch, all else within a binding.
-fn step(device: &Device, nodes: &Resident, query: &NodeQuery, k: usize) -> usize {
+/// The classes of a question, a part at a time: the counts of keys are within the scratch, all else within a binding.
+fn parts(device: &Device, nodes: &Resident, query: &NodeQuery) -> impl Iterator<Item = Range<usize>> + use<> {
     let counts = (nodes.nodes.div_ceil(TILE) + 1) * KEYS * size_of::<u32>();
+    let k = wanted(nodes, query);
     let others = size_of::<DemandClass>().max(4 * words_of_pools(query)).max(4 * k).max(4 * KEYS);
     let room = device.limits.binding.min(device.limits.buffer / 4) as usize;
-    (device.limits.scratch as usize / counts).min(room / others).max(1)
+    let step = (device.limits.scratch as usize / counts).min(room / others).max(1);
+    let end = if k == 0 { 0 } else { query.len() };
+    (0..end).step_by(step).map(move |first| first..(first + step).min(end))
 }

@@ -289,6 +289,7 @@ fn add(
             within: job.within,
             pinned: job.pinned,
             times: job.times,
+            ..JobSpec::default()
         };
         builder.add_running(&spec, seats)?;
     }

@@ -35,6 +35,7 @@ impl Parts {
     fn point_at(&self, error: &BuildError, path: &mut Path) {
         match *error {
             BuildError::DuplicateJob(_) => path.key("job"),
+            BuildError::Share(..) => path.key("gpu_milli"),
             BuildError::NoInstances(_) | BuildError::TooManyInstances => path.key("instances"),
             BuildError::LargerThanNode(_, instance, ..) => {
                 path.key("instances");
@@ -47,7 +48,8 @@ impl Parts {
             }
             BuildError::GpuIndex(_, instance, gpu, ..)
             | BuildError::GpuUnavailable(_, instance, gpu, _)
-            | BuildError::GpuHeldTwice(_, instance, gpu, ..) => {
+            | BuildError::GpuHeldTwice(_, instance, gpu, ..)
+            | BuildError::GpuOverfull(_, instance, gpu, ..) => {
                 let end = |i: usize| self.ends.get(i).map_or(0, |&end| end as usize);
                 let instance = instance as usize;
                 let start = instance.checked_sub(1).map_or(0, end);
@@ -71,25 +73,26 @@ impl Object for Parts {
         "migratable",
         "models",
         "within",
+        "gpu_milli",
         "remaining_s",
         "move_cost_s",
         "instances",
     ];
 
     fn field<'de, A: MapAccess<'de>>(&mut self, field: usize, map: &mut A, path: &mut Path) -> Result<(), A::Error> {
-        const { assert!(COMMON_FIELDS == 7) };
+        const AFTER: usize = COMMON_FIELDS + 1;
         let seconds = Maybe(Int(0, MAX_SECONDS));
         match field {
             0..COMMON_FIELDS => self.job.field(field, map, path)?,
-            7 => self.job.times.remaining_s = map.next_value_seed(seconds)?,
-            8 => self.job.times.move_cost_s = map.next_value_seed(seconds)?,
+            COMMON_FIELDS => self.job.times.remaining_s = map.next_value_seed(seconds)?,
+            AFTER => self.job.times.move_cost_s = map.next_value_seed(seconds)?,
             _ => map.next_value_seed(ListSeed(&mut SeatList(self), path))?,
         }
         Ok(())
     }
 
     fn finish<E: Error>(&mut self, seen: u32, _: &mut Path) -> Result<(), E> {
-        require::<Self, E>(seen, &[0, 1, 9])
+        require::<Self, E>(seen, &[0, 1, COMMON_FIELDS + 2])
     }
 }
 

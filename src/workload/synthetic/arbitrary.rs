@@ -1,13 +1,13 @@
 //! Clusters of every kind at once, for property tests.
 
 use crate::cluster::{
-    Cluster, ClusterBuilder, GpuMask, JobSpec, JobTimes, NodeId, NodeSpec, Seat, Within, lowest_gpus,
+    Cluster, ClusterBuilder, GpuMask, JobSpec, JobTimes, NodeId, NodeSpec, Seat, WHOLE_GPU, Within, lowest_gpus,
 };
 
 use super::Dice;
 
 /// A cluster of `n_nodes` nodes of 1 to 16 devices, some broken, of several models, with and without limits, racks and
-/// domains, cordoned or not, on which some jobs of one or several instances run, CPU-only ones among them.
+/// domains, cordoned or not, on which some jobs of one or several instances run, CPU-only ones and shares among them.
 pub fn arbitrary_cluster(seed: u64, n_nodes: u32) -> Cluster {
     let mut dice = Dice::new(seed, 4);
     let mut builder = ClusterBuilder::new();
@@ -55,10 +55,16 @@ pub fn arbitrary_cluster(seed: u64, n_nodes: u32) -> Cluster {
             seats.push(Seat { node: NodeId(at as u32), gpus: Some(taken) });
         }
         let name = format!("arbitrary-{job}");
+        let gpu_milli = if gpus == 1 && dice.chance(40) { 50 + dice.below(450) as u16 } else { WHOLE_GPU };
+        if gpu_milli < WHOLE_GPU && dice.chance(60) {
+            // Two on one device, of which something is left.
+            seats.extend(seats.first().copied());
+        }
         let models: &[&str] = if dice.chance(20) { &["H100", "A100"] } else { &[] };
         let spec = JobSpec {
             name: &name,
             gpus,
+            gpu_milli,
             cpu_milli: dice.below(3) as u32 * 500,
             memory_mib: dice.below(3) as u32 * 1024,
             models,

@@ -1,11 +1,13 @@
 //! Clusters and job streams made from a seed. Integers alone, so that a seed gives the same bytes on every machine.
 
 mod arbitrary;
+mod arrivals;
 mod cluster;
 mod mix;
 mod stream;
 
 pub use arbitrary::arbitrary_cluster;
+pub use arrivals::{Arrivals, HOURS};
 pub use cluster::{ClusterOptions, synthetic_cluster};
 pub use mix::Mix;
 pub use stream::{StreamOptions, synthetic_queue, synthetic_trace};

@@ -3,7 +3,8 @@
 use crate::cluster::{BuildError, Cluster, JobSpec, Within};
 use crate::workload::{Queue, QueueEntry, TraceEvent, TraceJob, replay};
 
-use super::{Dice, Mix};
+use super::arrivals::Clock;
+use super::{Arrivals, Dice, Mix};
 
 /// What a stream of jobs is like.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +19,8 @@ pub struct StreamOptions {
     pub gpus: u64,
     /// The share of them that the running jobs ask for.
     pub load_percent: u32,
+    /// When jobs arrive.
+    pub arrivals: Arrivals,
     /// Whether jobs leave. Without removals the jobs just follow each other, and fill the cluster once.
     pub removals: bool,
     /// The most instances of a job; also at most a quarter of `gpus`.
@@ -38,6 +41,7 @@ impl Default for StreamOptions {
             mix: Mix::Gfs,
             gpus: 1000,
             load_percent: 95,
+            arrivals: Arrivals::default(),
             removals: true,
             largest_gang: 64,
             within_percent: 0,
@@ -57,8 +61,8 @@ const SMALL_GANGS: [(u32, u64); 3] = [(1, 970), (2, 25), (4, 5)];
 const DURATIONS: [u64; 17] =
     [5, 20, 40, 70, 110, 160, 230, 330, 480, 700, 1_050, 1_700, 3_000, 6_000, 14_000, 45_000, 604_800];
 
-/// The jobs as a trace. They arrive as a Poisson process, so fast that on average they ask for `load_percent` of `gpus`
-/// GPUs.
+/// The jobs as a trace. They arrive so fast that on average they ask for `load_percent` of `gpus` GPUs. What the jobs are
+/// like does not depend on when they arrive.
 pub fn synthetic_trace(options: &StreamOptions) -> Vec<TraceJob> {
     let mut dice = Dice::new(options.seed, 2);
     let most = u64::from(options.largest_gang);
@@ -92,10 +96,10 @@ pub fn synthetic_trace(options: &StreamOptions) -> Vec<TraceJob> {
     let capacity =
         u128::from(options.gpus.max(1)) * u128::from(options.load_percent.max(1)) * u128::from(options.jobs.max(1));
     let mean_ms = u64::try_from(gpu_seconds * 100_000 / capacity).unwrap_or(u64::MAX).min(1 << 40);
-    let mut now_ms = 0u64;
+    let mut clock = Clock::new(options.arrivals, options.seed);
     for job in &mut jobs {
-        job.submit_s = now_ms / 1000;
-        now_ms = now_ms.saturating_add(dice.exponential(mean_ms));
+        job.submit_s = clock.now() / 1000;
+        clock.advance(dice.exponential(mean_ms));
     }
     jobs
 }

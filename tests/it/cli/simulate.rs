@@ -15,6 +15,26 @@ fn a_small_comparison_prints_what_it_printed() {
 }
 
 #[test]
+fn arrivals_change_the_times_alone() {
+    let made = |arrivals: &str| -> Vec<serde_json::Value> {
+        let output = run(&format!("generate trace --jobs 200 --gpus 64 --seed 5 --arrivals {arrivals}"));
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let poisson = made("poisson");
+    for arrivals in ["diurnal", "bursts"] {
+        let mut other = made(arrivals);
+        assert_ne!(other, poisson);
+        assert_eq!(other, made(arrivals));
+        assert!(other.is_sorted_by_key(|job| job["submit_s"].as_u64()));
+        for (job, there) in other.iter_mut().zip(&poisson) {
+            job["submit_s"] = there["submit_s"].clone();
+        }
+        assert_eq!(other, poisson);
+    }
+}
+
+#[test]
 fn threads_and_the_way_in_change_nothing() {
     let one = run("simulate --trace synthetic:400:3 --nodes 12 --policy random,compass,worst-fit --seed 9 --threads 1");
     let two = run("simulate --trace synthetic:400:3 --nodes 12 --policy random,compass,worst-fit --seed 9 --threads 3");
@@ -51,6 +71,30 @@ fn the_series_adds_up_to_the_sums() {
 }
 
 #[test]
+fn minutes_and_jobs_are_files_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let output = run(&format!("{SMALL} --minutes {} --jobset {}", path("minutes"), path("jobset")));
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(output.stdout, run(SMALL).stdout);
+    expect_file!["../../golden/simulate-minutes.csv"].assert_eq(&std::fs::read_to_string(path("minutes")).unwrap());
+    expect_file!["../../golden/simulate-jobset.csv"].assert_eq(&std::fs::read_to_string(path("jobset")).unwrap());
+    // A name may hold what a CSV has to quote.
+    let job = br#"{"job":"a,\"b\"","submit_s":0,"duration_s":6000000000,"gpus_per_instance":2}"#;
+    let words = format!("simulate --trace - --nodes 1 --policy sif-opt --jobset {}", path("quoted"));
+    assert_eq!(pipe(&words, job).status.code(), Some(0));
+    let rows = std::fs::read_to_string(path("quoted")).unwrap();
+    let expected = "\"a,\"\"b\"\"\",sif-opt,0,2,6000000000,1,0,6000000000,6000000000,0,6000000000,1.000000,";
+    assert_eq!(rows.lines().nth(1).unwrap(), expected);
+    // That many minutes are no file.
+    let job = br#"{"job":"a","submit_s":0,"duration_s":9000000000,"gpus_per_instance":2}"#;
+    let output = pipe(&format!("simulate --trace - --nodes 1 --policy sif-opt --minutes {}", path("long")), job);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("150000000 minutes"), "{}", text(&output.stderr));
+    assert!(!std::path::Path::new(&path("long")).exists());
+}
+
+#[test]
 fn windows_take_what_was_submitted_in_them() {
     let jobs = |options: &str| {
         let output = run(&format!("simulate --trace trace.jsonl --policy best-fit {options}"));
@@ -72,13 +116,14 @@ fn windows_take_what_was_submitted_in_them() {
 #[test]
 fn what_is_wrong_is_told_and_nothing_is_written() {
     for (words, expected) in [
-        ("simulate --trace trace.jsonl --policy fgd", "there is no policy \"fgd\""),
+        ("simulate --trace trace.jsonl --policy fdg", "there is no policy \"fdg\""),
         ("simulate --trace trace.jsonl --policy best-fit:never", "found a trigger for \"best-fit\""),
         ("simulate --trace trace.jsonl --eta 1.5", "1.5"),
         ("simulate --trace trace.jsonl --eta 0.9 --nodes 3", "cannot be used with"),
         ("simulate --trace trace.jsonl --window 9..9", "FROM below TO"),
         ("simulate --trace trace.jsonl --window 1..9 --day 1", "cannot be used with"),
         ("simulate --trace trace.jsonl --series -", "--series"),
+        ("simulate --trace trace.jsonl --minutes x.tmp --jobset ./x.tmp", "--minutes and --jobset"),
         ("simulate --trace queue.jsonl", "queue.jsonl"),
         ("simulate --trace alibaba-2026:none.csv", "no such file"),
         ("simulate --trace swf:none.swf", "--gpus-per-proc"),
@@ -93,12 +138,98 @@ fn what_is_wrong_is_told_and_nothing_is_written() {
 }
 
 #[test]
+fn a_wait_is_told_under_each_policy() {
+    let words = "simulate --trace synthetic:400:3 --nodes 12 --policy compass,best-fit,fft,sif-opt --explain job-200";
+    let output = run(words);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let lines: Vec<serde_json::Value> =
+        text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 4);
+    for line in &lines {
+        let seconds = |key: &str| line[key].as_u64().unwrap();
+        let waited: u64 = line["waits"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|wait| wait["to_s"].as_u64().unwrap() - wait["from_s"].as_u64().unwrap())
+            .sum();
+        assert_eq!((&line["job"], waited), (&"job-200".into(), seconds("start_s") - seconds("submit_s")));
+        let nodes: u64 =
+            line["first_try"]["nodes"].as_array().unwrap().iter().map(|one| one["nodes"].as_u64().unwrap()).sum();
+        assert_eq!(nodes, if line["policy"] == "sif-opt" { 0 } else { 12 });
+    }
+    let table = run(&format!("{words} --format table"));
+    for expected in ["policy     compass", "ALLOWED", "At its first try"] {
+        assert!(text(&table.stdout).contains(expected), "{expected}: {}", text(&table.stdout));
+    }
+    let output = run("simulate --trace trace.jsonl --nodes 3 --explain nobody");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("nobody"));
+}
+
+#[test]
+fn place_tells_which_nodes_a_job_could_have_had() {
+    let plain = run("place --cluster cluster.json --queue queue.jsonl");
+    let told = run("place --cluster cluster.json --queue queue.jsonl --explain");
+    assert_eq!(told.status.code(), Some(0), "{}", text(&told.stderr));
+    let (mut explained, mut nodes) = (0, 0);
+    for (line, plain) in text(&told.stdout).lines().zip(text(&plain.stdout).lines()) {
+        let mut line: serde_json::Value = serde_json::from_str(line).unwrap();
+        let plain: serde_json::Value = serde_json::from_str(plain).unwrap();
+        assert_eq!(line["explain"].is_object(), line["status"] == "blocked", "{line}");
+        if let Some(explain) = line.as_object_mut().unwrap().remove("explain") {
+            explained += 1;
+            nodes = explain["nodes"].as_array().unwrap().iter().map(|one| one["nodes"].as_u64().unwrap()).sum();
+        }
+        assert_eq!(line, plain);
+    }
+    assert!(explained > 0, "no job was blocked: the test has no teeth");
+    let cluster: serde_json::Value = serde_json::from_slice(&std::fs::read(golden("cluster.json")).unwrap()).unwrap();
+    assert_eq!(nodes as usize, cluster["nodes"].as_array().unwrap().len());
+    let table = run("place --cluster cluster.json --queue queue.jsonl --explain --format table");
+    assert!(text(&table.stdout).contains("blocked by"), "{}", text(&table.stdout));
+    let output = run("place --cluster cluster.json --queue queue.jsonl --explain nobody");
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn events_of_nodes_are_played_and_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("events.jsonl");
+    let path = file.display();
+    std::fs::write(
+        &file,
+        "{\"at_s\":8,\"node\":\"n0\",\"event\":\"fail\"}\n{\"at_s\":90,\"node\":\"n0\",\"event\":\"return\"}\n",
+    )
+    .unwrap();
+    let words = format!("simulate --trace trace.jsonl --nodes 3 --policy compass,best-fit --events {path}");
+    let output = run(&words);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    for line in text(&output.stdout).lines() {
+        let result: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert_eq!(result["failures"]["node_events"], path.to_string());
+        assert!(result["failures"]["runs_killed"].as_u64() > Some(0), "{line}");
+        assert!(result["failures"]["gpu_seconds_lost"].as_u64() > Some(0), "{line}");
+    }
+    let table = run(&format!("{words} --format table"));
+    assert!(text(&table.stdout).contains("GPU-H KILLED"));
+    std::fs::write(&file, "{\"at_s\":8,\"node\":\"n3\",\"event\":\"fail\"}").unwrap();
+    let output = run(&words);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("events.jsonl:1:"), "{}", text(&output.stderr));
+    std::fs::write(&file, "{\"at_s\":8,\"node\":\"n1\",\"event\":\"fail\"}").unwrap();
+    let output = run(&words.replace("best-fit", "sif-opt"));
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("events of nodes"), "{}", text(&output.stderr));
+}
+
+#[test]
 fn traces_of_others_are_played() {
     let folder = tempfile::tempdir().unwrap();
     for (prefix, sample, jobs) in [
         ("philly", PHILLY, 2),
         ("philly", PHILLY_LOG, 2),
-        ("openb", PODS, 4),
+        ("openb", PODS, 5),
         ("alibaba-2026", SPOT, 3),
         ("helios", HELIOS, 5),
         ("acme", KALOS, 2),
@@ -107,9 +238,17 @@ fn traces_of_others_are_played() {
     ] {
         let file = folder.path().join(prefix);
         std::fs::write(&file, sample).unwrap();
-        let words =
-            format!("simulate --trace {prefix}:{} --gpus-per-proc 1/8 --policy compass,sif-opt", file.display());
-        let output = run(&words);
+        // The oracle packs whole GPUs alone, and some pods ask for shares.
+        let policies = if prefix == "openb" { "compass,best-fit" } else { "compass,sif-opt" };
+        let words = |policies: &str| {
+            format!("simulate --trace {prefix}:{} --gpus-per-proc 1/8 --policy {policies}", file.display())
+        };
+        if prefix == "openb" {
+            let refused = run(&words("sif-opt"));
+            assert_eq!(refused.status.code(), Some(2));
+            assert!(text(&refused.stderr).contains("sif-opt packs whole GPUs"), "{}", text(&refused.stderr));
+        }
+        let output = run(&words(policies));
         assert_eq!(output.status.code(), Some(0), "{prefix}: {}", text(&output.stderr));
         for line in text(&output.stdout).lines() {
             let result: serde_json::Value = serde_json::from_str(line).unwrap();

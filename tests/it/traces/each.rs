@@ -58,9 +58,6 @@ fn openb_pods_keep_shares_models_and_what_is_known_of_their_times() {
         (LeftOut::NegativeDuration, 1),
     ];
     assert_eq!(left_out(&trace), expected);
-    let whole = trace.without_shares();
-    assert_eq!((names(&whole).len(), whole.report.left_out[&LeftOut::Share]), (4, 1));
-    assert!(says(&whole, "1 of 11 jobs are left out: shares of a GPU"));
     for (row, expected) in [
         ("p,1,1,2,500", "t:2: gpu_milli: found 500 with 2 GPUs, expected 0 with none"),
         ("p,1,1,1,0", "t:2: gpu_milli: found 0 with 1 GPUs"),
@@ -82,8 +79,8 @@ fn openb_pods_without_times_come_in_their_order_and_stay() {
     assert_eq!(names(&trace), ["b", "a", "c", "d"]);
     assert!(trace.jobs.iter().all(|job| !job.leaves() && job.submit_s == 0 && !job.censored));
     assert!(says(&trace, "the file has no times"));
-    let jobs = trace.without_shares().jobs;
-    assert_eq!(replay(&jobs, 8, 100), [TraceEvent::Submit(0), TraceEvent::Submit(1)]);
+    // The share counts as a whole GPU.
+    assert_eq!(replay(&trace.jobs, 8, 100), [TraceEvent::Submit(0), TraceEvent::Submit(1)]);
 }
 
 #[test]

@@ -233,7 +233,7 @@ fn ask(cluster: &Cluster, k: usize, classes: usize, seed: u64) -> NodeQuery {
             cpu_milli: 500 * numbers.below(3),
             memory_mib: numbers.below(2),
             models: model.filter(|_| numbers.below(2) == 0).map(|model| [model].into()),
-            within: None,
+            ..Request::default()
         };
         let domain = node.domain().filter(|_| numbers.below(4) == 0);
         let rack = node.rack().filter(|_| numbers.below(4) == 0);
@@ -277,5 +277,30 @@ fn a_batch_larger_than_a_binding_is_scored_alike() {
     backend.load(&rows).unwrap();
     for check in conformance::scores(&mut backend, &mut cpu, &batch).unwrap() {
         assert_eq!(check.mismatch, None);
+    }
+}
+
+/// Thousands of candidates a thread: see `order` in the shader.
+#[test]
+fn of_millions_of_equals_the_first_is_best() {
+    let cluster = many_pools(300, 3, 4);
+    let rows = NodeRows::of(&cluster).unwrap();
+    let candidates = 2_000_000;
+    let touch = |at: usize| Touch { node: (at % 300) as u32, ..Touch::default() };
+    let batch = Batch::from_rows(BatchRows {
+        nodes: 300,
+        touches: (0..candidates).map(touch).collect(),
+        needs: vec![Need::NONE],
+        offsets: (0..=candidates as u32).collect(),
+        given: vec![0; candidates],
+        candidates: vec![Candidate::default(); candidates],
+        jobs: vec![0, candidates as u32],
+    })
+    .unwrap();
+    let (mut reference, mut backend) = (Reference::new(), open(&Limits::default()));
+    reference.load(&rows).unwrap();
+    backend.load(&rows).unwrap();
+    for check in conformance::scores(&mut backend, &mut reference, &batch).unwrap() {
+        assert_eq!(check.mismatch, None, "{}", check.kernel.name());
     }
 }

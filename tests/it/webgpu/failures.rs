@@ -3,19 +3,25 @@
 use std::time::Duration;
 
 use slotwise::cluster::Request;
+use slotwise::decide::{PlaceOptions, Policy};
 use slotwise::evaluate::abi::NodeEdit;
+use slotwise::evaluate::measure::Speed;
+use slotwise::evaluate::twin::Reference;
 use slotwise::evaluate::webgpu::{AdapterChoice, Limits};
 use slotwise::evaluate::{
-    Backend, Census, EvalError, Kernel, NodeOrder, NodeQuery, NodeRows, Scores, WebGpu, conformance, synthetic,
+    Backend, Batch, Census, Crossover, EvalError, Kernel, NodeOrder, NodeQuery, NodeRows, Opener, Scores, WebGpu,
+    conformance, synthetic,
 };
 
 use super::open;
+use crate::decide_support::{options, run};
+use crate::failover::{asking_queue, conversation, decide, failover};
 
 #[test]
 fn a_fault_in_any_shader_is_found() {
     let faults = [
         (Kernel::score_candidates, "was_outside && !outside", "was_outside"),
-        (Kernel::best_candidate, "if before[i] {", "if before[i] && i != 1u {"),
+        (Kernel::best_candidate, "vec4<i32>(8, 4, 2, 1)", "vec4<i32>(8, 4, 0, 1)"),
         (Kernel::rank_nodes, "for (var i = 0u; i < word; i++)", "for (var i = 0u; i + 1u < word; i++)"),
         (Kernel::apply_edits, "amounts[edit.node] = edit.amounts;", "amounts[edit.node].cpu = edit.amounts.cpu;"),
         (Kernel::census, "} else if lacks_vacancy(node.state) {", "} else if overflows(node.state) {"),
@@ -124,4 +130,79 @@ fn what_is_about_other_nodes_is_refused() {
     assert_eq!(backend.apply(&beyond), Err(EvalError::UnknownNode(10, 10)));
     // Nothing of it is a failure of the device.
     assert!(call_all(&mut backend).iter().all(Result::is_ok));
+}
+
+/// A device that is lost before the call of this number.
+struct Fragile {
+    inside: WebGpu,
+    calls_left: Option<usize>,
+}
+
+impl Fragile {
+    fn device(calls_left: usize) -> Opener {
+        let open = move || Fragile { inside: open(&Limits::default()), calls_left: Some(calls_left) };
+        Opener::new("wgpu", move || Ok(Box::new(open())))
+    }
+
+    fn inside(&mut self) -> &mut WebGpu {
+        match self.calls_left {
+            Some(0) => self.inside.lose(),
+            _ => self.calls_left = self.calls_left.map(|left| left - 1),
+        }
+        &mut self.inside
+    }
+}
+
+impl Backend for Fragile {
+    fn name(&self) -> &'static str {
+        self.inside.name()
+    }
+
+    fn load(&mut self, nodes: &NodeRows) -> Result<(), EvalError> {
+        self.inside().load(nodes)
+    }
+
+    fn apply(&mut self, edits: &[NodeEdit]) -> Result<(), EvalError> {
+        self.inside().apply(edits)
+    }
+
+    fn evaluate(&mut self, batch: &Batch, out: &mut Scores) -> Result<(), EvalError> {
+        self.inside().evaluate(batch, out)
+    }
+
+    fn rank_nodes(&mut self, query: &NodeQuery, out: &mut Vec<u32>) -> Result<(), EvalError> {
+        self.inside().rank_nodes(query, out)
+    }
+
+    fn begin_ranking(&mut self, query: &NodeQuery) -> Result<bool, EvalError> {
+        self.inside().begin_ranking(query)
+    }
+
+    fn census(&mut self, out: &mut Census) -> Result<(), EvalError> {
+        self.inside().census(out)
+    }
+
+    fn measure(&mut self, batch: &Batch, passes: usize) -> Result<Speed, EvalError> {
+        self.inside().measure(batch, passes)
+    }
+}
+
+#[test]
+fn a_run_survives_the_loss_of_its_device() {
+    let expected = conversation(&mut Reference::new()).unwrap();
+    let (cluster, queue) = asking_queue();
+    let options = PlaceOptions { window: 6, ..options(Policy::BestFit) };
+    let (decisions, _) = run(&cluster, &queue, options);
+    for calls_left in (0..40).step_by(7) {
+        let (mut backend, said) = failover(vec![Fragile::device(calls_left)], Crossover::At(0));
+        assert_eq!(conversation(&mut backend).unwrap(), expected, "{calls_left}");
+        assert_eq!(backend.name(), "cpu");
+        let said = said.lock().unwrap();
+        assert!(said.len() == 1 && said[0].starts_with("wgpu failed"), "{calls_left}: {said:?}");
+    }
+    for calls_left in (0..25).step_by(4) {
+        let (backend, said) = failover(vec![Fragile::device(calls_left)], Crossover::At(0));
+        assert_eq!(decide(&cluster, &queue, options, backend), decisions, "{calls_left}");
+        assert_eq!(said.lock().unwrap().len(), 1, "{calls_left}");
+    }
 }

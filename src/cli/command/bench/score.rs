@@ -93,8 +93,7 @@ fn query(cluster: &Cluster, classes: usize) -> NodeQuery {
             gpus: 1 + (class % 8) as u8,
             cpu_milli: 16_000 * asks,
             memory_mib: 131_072 * asks,
-            models: None,
-            within: None,
+            ..Request::default()
         };
         query.push(cluster, &request, NodeOrder::ALL[class / 8 % 4], None, None);
     }

@@ -1,0 +1,58 @@
+//! What may be written after `plan`.
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{ArgGroup, Args as ClapArgs};
+
+use super::ClusterArg;
+use crate::plan::{Cost, Mode};
+
+/// `plan`.
+#[derive(Debug, ClapArgs)]
+#[command(group = ArgGroup::new("goal").required(true).args(["job", "queue", "free_nodes", "free_domain", "free_rack"]).multiple(true))]
+pub(in super::super) struct PlanArgs {
+    #[command(flatten)]
+    pub(in super::super) cluster: ClusterArg,
+    /// The queue that holds the job (JSONL, - for standard input, may be gzip'd)
+    #[arg(long, value_name = "QUEUE", conflicts_with_all = ["free_nodes", "free_domain", "free_rack"])]
+    pub(in super::super) queue: Option<String>,
+    /// Make room for this job of the queue, alone; may be left out if the queue has but one
+    #[arg(long, value_name = "JOB", requires = "queue")]
+    pub(in super::super) job: Option<String>,
+    /// Free this many nodes of all GPU instances
+    #[arg(long, value_name = "K", conflicts_with_all = ["free_domain", "free_rack"], value_parser = clap::value_parser!(u32).range(1..))]
+    pub(in super::super) free_nodes: Option<u32>,
+    /// Free one NVLink domain
+    #[arg(long, conflicts_with = "free_rack")]
+    pub(in super::super) free_domain: bool,
+    /// Free one rack
+    #[arg(long)]
+    pub(in super::super) free_rack: bool,
+    /// All movers stop, then everything is placed; or one move after another, each to a place that is free by then
+    #[arg(long, default_value = Mode::StopFirst.name(), value_parser = mode())]
+    pub(in super::super) mode: Mode,
+    /// What the plan is to have the least of: moves, then GPUs; GPUs, then moves; or seconds, then moves
+    #[arg(long, default_value = Cost::Moves.name(), value_parser = cost())]
+    pub(in super::super) cost: Cost,
+    /// A running job, or several by * and ?, that must stay where it is; may be given again
+    #[arg(long, value_name = "SELECTOR")]
+    pub(in super::super) pin: Vec<String>,
+    /// No plan of more moves
+    #[arg(long, value_name = "M")]
+    pub(in super::super) max_moves: Option<u64>,
+    /// No plan that moves instances of more jobs
+    #[arg(long, value_name = "D")]
+    pub(in super::super) max_jobs_disturbed: Option<u64>,
+    /// Answer with the best found so far after this long
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=1 << 32))]
+    pub(in super::super) time_limit: u64,
+}
+
+fn mode() -> impl TypedValueParser<Value = Mode> {
+    let find = |word: String| Mode::ALL.into_iter().find(|mode| mode.name() == word);
+    PossibleValuesParser::new(Mode::ALL.map(Mode::name)).map(move |word| find(word).unwrap_or_default())
+}
+
+fn cost() -> impl TypedValueParser<Value = Cost> {
+    let find = |word: String| Cost::ALL.into_iter().find(|cost| cost.name() == word);
+    PossibleValuesParser::new(Cost::ALL.map(Cost::name)).map(move |word| find(word).unwrap_or_default())
+}

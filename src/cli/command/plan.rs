@@ -1,0 +1,144 @@
+//! `plan`: room for a job that waits, with the fewest moves.
+
+use std::time::{Duration, Instant};
+
+use super::super::args::{Format, PlanArgs, TraceArgs};
+use super::super::input;
+use super::{Failure, Options, Talk, write_all};
+use crate::anchor::State;
+use crate::cluster::{Cluster, JobId, Within};
+use crate::plan::{Cost, Effort, Goal, PlanOptions, plan};
+use crate::report::{PlanReport, Totals};
+use crate::workload::{Queue, QueueEntry};
+
+/// Steps of the search: some minutes at most, so that it is the clock only that ends early what would end well.
+const STEPS: u64 = 20_000_000;
+
+pub(super) fn run(args: &PlanArgs, options: &Options, talk: &Talk) -> Result<(), Failure> {
+    let mut cluster = input::cluster(&args.cluster.cluster, talk)?.cluster;
+    let goal = match (&args.queue, args.free_nodes) {
+        (Some(origin), _) => {
+            let queue = input::queue(origin, &mut cluster, TraceArgs::default(), talk)?;
+            Goal::Job(job(args, origin, &queue, &cluster)?)
+        }
+        (None, Some(count)) => Goal::FreeNodes(count),
+        (None, None) => Goal::FreeRegion(if args.free_domain { Within::Domain } else { Within::Rack }),
+    };
+    let deadline = Instant::now().checked_add(Duration::from_secs(args.time_limit));
+    let mut settings = PlanOptions::new(&cluster, args.mode, Effort::new(STEPS, deadline));
+    settings.cost = args.cost;
+    settings.max_moves = args.max_moves;
+    settings.max_jobs_disturbed = args.max_jobs_disturbed;
+    for selector in &args.pin {
+        pin(&cluster, selector, &mut settings.movable)?;
+    }
+    if args.cost == Cost::Seconds {
+        all_seconds_known(&cluster, &settings.movable)?;
+    }
+    let answer = plan(&cluster, goal, &settings);
+    if answer.by_clock {
+        talk.warn(format_args!("the time limit of {} s ended the search: another run may find more", args.time_limit));
+    }
+    let totals = |cluster: &Cluster| Totals::of(&mut State::new(cluster.clone()));
+    let report = PlanReport {
+        cluster: &cluster,
+        goal,
+        mode: args.mode,
+        cost: args.cost,
+        plan: &answer,
+        before: totals(&cluster),
+        after: answer.after.as_ref().map(totals),
+    };
+    let mut bytes = Vec::new();
+    match options.format {
+        Format::Json => report.json(&mut bytes)?,
+        Format::Table => bytes.extend(report.table().bytes()),
+    }
+    write_all(options, &bytes)
+}
+
+/// The job that is named, or the only one.
+fn job(args: &PlanArgs, origin: &str, queue: &Queue, cluster: &Cluster) -> Result<JobId, Failure> {
+    let submitted = || queue.iter().filter(|entry| matches!(entry, QueueEntry::Submit(_))).map(|entry| entry.job());
+    match &args.job {
+        Some(name) => submitted()
+            .find(|&job| cluster.job_name(job) == name)
+            .ok_or_else(|| Failure::input(format_args!("--job: found {name:?}, expected a job that {origin} submits"))),
+        None => match (submitted().next(), submitted().count()) {
+            (Some(job), 1) => Ok(job),
+            (_, n) => {
+                Err(Failure::input(format_args!("found {n} jobs in {origin} and no --job, expected one of them")))
+            }
+        },
+    }
+}
+
+/// Pins the running jobs that a selector names.
+fn pin(cluster: &Cluster, selector: &str, movable: &mut [bool]) -> Result<(), Failure> {
+    let mut found = false;
+    for job in cluster.job_ids().filter(|&job| cluster.job(job).runs()) {
+        if matches_selector(selector.as_bytes(), cluster.job_name(job).as_bytes()) {
+            movable[job.index()] = false;
+            found = true;
+        }
+    }
+    let wrong =
+        || Failure::input(format_args!("--pin: found {selector:?}, expected the name of a running job, * and ?"));
+    found.then_some(()).ok_or_else(wrong)
+}
+
+/// Whether a name is what a selector says; `*` is any text, `?` any one byte.
+fn matches_selector(mut selector: &[u8], mut name: &[u8]) -> bool {
+    // Where to go on with the last star taking one byte more.
+    let mut again: Option<(&[u8], &[u8])> = None;
+    loop {
+        match (selector, name) {
+            ([], []) => return true,
+            ([b'*', rest @ ..], _) => {
+                again = Some((rest, name));
+                selector = rest;
+            }
+            ([one, rest @ ..], [byte, left @ ..]) if *one == b'?' || one == byte => (selector, name) = (rest, left),
+            _ => match again {
+                Some((rest, [_, left @ ..])) => {
+                    again = Some((rest, left));
+                    (selector, name) = (rest, left);
+                }
+                _ => return false,
+            },
+        }
+    }
+}
+
+/// Refuses seconds where a job that may be moved says nothing of them.
+fn all_seconds_known(cluster: &Cluster, movable: &[bool]) -> Result<(), Failure> {
+    let mut movers = cluster.job_ids().filter(|&job| cluster.job(job).runs() && movable[job.index()]);
+    let unknown = movers.find(|&job| {
+        let times = cluster.job_times(job);
+        times.move_cost_s.is_none() && times.remaining_s.is_none()
+    });
+    match unknown {
+        None => Ok(()),
+        Some(job) => Err(Failure::input(format_args!(
+            "--cost seconds: found neither move_cost_s nor remaining_s on the running job {:?}, expected one of them on \
+             every job that may be moved",
+            cluster.job_name(job)
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn selectors_are_names_with_stars() {
+        let matches = |selector: &str, name: &str| matches_selector(selector.as_bytes(), name.as_bytes());
+        for (selector, name) in [("a", "a"), ("*", ""), ("*", "abc"), ("a*c", "abbc"), ("*b*", "abc"), ("a?c", "abc")] {
+            assert!(matches(selector, name), "{selector} {name}");
+        }
+        for (selector, name) in [("a", "ab"), ("", "a"), ("a*c", "abcd"), ("a?", "a"), ("*x*", "abc"), ("aa*a", "aa")] {
+            assert!(!matches(selector, name), "{selector} {name}");
+        }
+    }
+}

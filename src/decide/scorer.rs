@@ -1,0 +1,192 @@
+//! Places by score: the node of the best score, instance after instance, without a scan of all nodes a decision.
+//!
+//! For every distinct request the score of each node is kept, in a [`Tournament`] that knows the best. A log tells which
+//! nodes changed; a request that is asked for again scores those that changed since it was asked for last, each once. An
+//! instance on any node that fits lowers by exactly one what that node can still take, so that a gang that fits is placed
+//! whole, whatever the scores (see `placer.rs`).
+
+use super::need::{Need, Needs};
+use super::policy::Arithmetic;
+use super::policy::score::Scoring;
+use super::region::RegionRoom;
+use super::tournament::Tournament;
+use crate::anchor::{State, Transaction};
+use crate::cluster::{Cluster, GpuMask, JobId, NodeId, RequestId, Within};
+use crate::fragmentation::fgd::Ask;
+
+/// The most scores that are kept; beyond it, the request that was not asked for the longest is forgotten.
+const MOST_SCORES: usize = 1 << 24;
+
+/// Scores nodes for requests, and remembers.
+#[derive(Debug)]
+pub(super) struct Scorer {
+    scoring: Scoring,
+    /// The nodes in the order that decides between equal scores, and the place of each in it.
+    nodes: Vec<NodeId>,
+    places: Vec<u32>,
+    changes: Changes,
+    tables: Vec<Option<Table>>,
+    n_tables: usize,
+}
+
+/// The scores of one request.
+#[derive(Debug)]
+struct Table {
+    /// Changes that the scores know of.
+    seen: u64,
+    scores: Tournament,
+}
+
+impl Scorer {
+    /// Without any score yet.
+    pub(super) fn new(cluster: &Cluster, scoring: Scoring) -> Self {
+        let mut nodes: Vec<NodeId> = cluster.node_ids().collect();
+        if scoring.arithmetic == Arithmetic::Peer {
+            nodes.sort_by_key(|&node| cluster.node_name(node));
+        }
+        let mut places = vec![0; nodes.len()];
+        nodes.iter().enumerate().for_each(|(place, node)| places[node.index()] = place as u32);
+        let changes = Changes::new(nodes.len());
+        Self { scoring, nodes, places, changes, tables: Vec::new(), n_tables: 0 }
+    }
+
+    /// Says that a node changed.
+    pub(super) fn changed(&mut self, node: NodeId) {
+        self.changes.push(node);
+    }
+
+    /// Places all instances of the job, which has instance numbers. False if it cannot be done; the caller then drops the
+    /// transaction.
+    pub(super) fn place(&mut self, transaction: &mut Transaction<'_>, job: JobId, needs: &Needs) -> bool {
+        let cluster = transaction.cluster();
+        let request = cluster.job(job).request();
+        let (need, ask) = (needs.of(request), Ask::of(cluster.request(request)));
+        let region = match need.within {
+            None => None,
+            Some(within) => match choose_region(transaction.state(), need, within, cluster.job(job).instances()) {
+                None => return false,
+                Some(region) => Some((within, region)),
+            },
+        };
+        for instance in transaction.cluster().instances_of(job) {
+            let chosen = match region {
+                None => self.best(transaction.cluster(), request, need, &ask),
+                Some((within, region)) => {
+                    self.best_of(transaction.state(), &transaction.state().regions(within)[region], need, &ask)
+                }
+            };
+            let taken = chosen.is_some_and(|(node, gpus)| transaction.take(instance, node, gpus).is_ok());
+            debug_assert_eq!(taken, chosen.is_some(), "the chosen node cannot host the instance");
+            if !taken {
+                // What was tried is taken back, and so has changed again.
+                transaction.log().iter().for_each(|edit| self.changes.push(edit.node()));
+                return false;
+            }
+            chosen.into_iter().for_each(|(node, _)| self.changes.push(node));
+        }
+        true
+    }
+
+    /// The best of all nodes, and the devices there.
+    fn best(&mut self, cluster: &Cluster, request: RequestId, need: &Need, ask: &Ask) -> Option<(NodeId, GpuMask)> {
+        if self.tables.len() <= request.index() {
+            self.tables.resize_with(request.index() + 1, || None);
+        }
+        let Self { scoring, nodes, places, changes, tables, n_tables } = &mut *self;
+        let key = |node: NodeId| score(scoring, cluster, need, ask, node).map_or(Tournament::NEVER, |(key, _)| key);
+        match &mut tables[request.index()] {
+            Some(table) if changes.reach(table.seen) => {
+                for node in changes.since(table.seen) {
+                    table.scores.set(places[node.index()] as usize, key(node));
+                }
+                table.seen = changes.now();
+            }
+            table => {
+                *n_tables += usize::from(table.is_none());
+                let keys = nodes.iter().map(|&node| key(node)).collect();
+                *table = Some(Table { seen: changes.now(), scores: Tournament::new(keys) });
+            }
+        }
+        self.forget();
+        let place = self.tables[request.index()].as_ref()?.scores.first()?;
+        let node = self.nodes[place];
+        score(&self.scoring, cluster, need, ask, node).map(|(_, gpus)| (node, gpus))
+    }
+
+    /// Forgets a request if too much is kept, but never the one that was just asked for.
+    fn forget(&mut self) {
+        if self.n_tables > 1 && self.n_tables * self.nodes.len() > MOST_SCORES {
+            let kept = self.tables.iter_mut().filter(|table| table.is_some());
+            if let Some(oldest) = kept.min_by_key(|table| table.as_ref().map(|table| table.seen)) {
+                *oldest = None;
+                self.n_tables -= 1;
+            }
+        }
+    }
+
+    /// The best of some nodes, and the devices there.
+    fn best_of(&self, state: &State, nodes: &[NodeId], need: &Need, ask: &Ask) -> Option<(NodeId, GpuMask)> {
+        let scored = nodes.iter().filter_map(|&node| {
+            let (key, gpus) = score(&self.scoring, state.cluster(), need, ask, node)?;
+            Some((key, self.places[node.index()], node, gpus))
+        });
+        scored.min().map(|(_, _, node, gpus)| (node, gpus))
+    }
+}
+
+/// The score of a node, if it can take an instance, and the devices there.
+fn score(scoring: &Scoring, cluster: &Cluster, need: &Need, ask: &Ask, id: NodeId) -> Option<(i64, GpuMask)> {
+    let node = cluster.node(id);
+    if need.allows(node) && need.has_cpu_and_memory(node) { scoring.of(cluster, id, ask) } else { None }
+}
+
+/// Of the regions that can take the whole gang the one with the fewest free GPUs, as for best-fit.
+fn choose_region(state: &State, need: &Need, within: Within, instances: u32) -> Option<usize> {
+    let rooms = state.regions(within).iter().map(|nodes| RegionRoom::of(state, need, nodes));
+    let able = rooms.enumerate().filter(|(_, room)| room.room >= u64::from(instances));
+    able.min_by_key(|&(number, room)| (room.free, number)).map(|(number, _)| number)
+}
+
+/// Which nodes changed, in the order of the changes; the oldest are forgotten.
+#[derive(Debug)]
+struct Changes {
+    log: Vec<NodeId>,
+    /// Changes that are forgotten.
+    before: u64,
+    /// The number of changes up to the last of each node.
+    last: Vec<u64>,
+}
+
+impl Changes {
+    fn new(n_nodes: usize) -> Self {
+        Self { log: Vec::new(), before: 0, last: vec![0; n_nodes] }
+    }
+
+    fn push(&mut self, node: NodeId) {
+        // A request that has missed so many is better off with all nodes anew.
+        let most = (4 * self.last.len()).max(1024);
+        if self.log.len() >= most {
+            self.log.drain(..most / 2);
+            self.before += most as u64 / 2;
+        }
+        self.log.push(node);
+        self.last[node.index()] = self.now();
+    }
+
+    /// The number of changes.
+    fn now(&self) -> u64 {
+        self.before + self.log.len() as u64
+    }
+
+    /// Whether all changes after the first `seen` are known.
+    fn reach(&self, seen: u64) -> bool {
+        seen >= self.before
+    }
+
+    /// The nodes that changed after the first `seen` changes, each once. They must be known.
+    fn since(&self, seen: u64) -> impl Iterator<Item = NodeId> + '_ {
+        let from = (seen - self.before) as usize;
+        let numbered = self.log[from..].iter().zip(seen + 1..);
+        numbered.filter(|&(node, number)| self.last[node.index()] == number).map(|(&node, _)| node)
+    }
+}

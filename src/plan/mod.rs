@@ -1,0 +1,29 @@
+//! Room for a job that waits, with the fewest moves of what runs, and the proof that fewer do not do.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `layout.rs` | instances and nodes that are alike, as classes |
+//! | `columns.rs` | the integer program: who leaves, what the room then receives |
+//! | `integer.rs`, `linear.rs` | solves it: floats propose, integers prove |
+//! | `realise.rs` | from classes back to nodes and instances, few jobs disturbed |
+//! | `order.rs`, `exhaust.rs` | moves one after another: an order, or an exhaustive search |
+//! | `steps.rs` | the plan carried out on the ledger |
+//! | `site.rs`, `find.rs` | the question, and all of it put together |
+//! | `verdict.rs` | why there is no plan, and what little more would allow one |
+
+mod columns;
+mod exhaust;
+mod find;
+mod integer;
+mod layout;
+mod linear;
+mod order;
+mod realise;
+mod site;
+mod steps;
+mod verdict;
+
+pub use find::{Cost, Goal, Plan, PlanOptions, plan};
+pub use integer::Effort;
+pub use steps::{Mode, Step};
+pub use verdict::{NoPlan, Relaxation};

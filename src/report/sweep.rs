@@ -1,0 +1,343 @@
+//! A sweep: the row of a cell, and the table that says on how many days each policy ranks first.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use super::number::grouped;
+use super::simulate::Run;
+use super::table::{Align, Rows, facts};
+use crate::formats::{SweepRow, SweepRows};
+use crate::simulate::{Played, Scheduler, Size, Sweep};
+
+/// The row of a played cell; `trace` and `discipline` in the words of the command line.
+pub fn sweep_row(sweep: &Sweep, trace: &str, discipline: &str, played: Played) -> SweepRow {
+    let Played { cell, nodes, gpus, outcome, summary } = played;
+    let run = Run { outcome, summary };
+    let Run { outcome, summary } = &run;
+    let totals = &outcome.totals;
+    SweepRow {
+        grid: sweep.fingerprint().to_string(),
+        cell: cell.number,
+        cells: sweep.grid().n_cells(),
+        trace: trace.to_owned(),
+        policy: outcome.scheduler.to_string(),
+        day: cell.day,
+        eta: if let Size::Eta(eta) = cell.size { Some(eta.as_f64()) } else { None },
+        nodes,
+        gpus,
+        move_cost_s: cell.move_cost_s,
+        seed: cell.seed,
+        discipline: discipline.to_owned(),
+        jobs: summary.jobs,
+        finished: summary.jct.n,
+        rejected: summary.rejected,
+        waiting: summary.waiting,
+        running: summary.running,
+        makespan_s: totals.seconds,
+        afr: run.afr(nodes),
+        agu: run.agu(gpus),
+        ajct_s: summary.jct.mean(),
+        utilisation: run.utilisation(gpus),
+        wcc_coverage: run.wcc_coverage(),
+        n_sif_max: totals.n_sif_max,
+        peak_s: totals.peak_seconds,
+        peak_n_sif_node_s: totals.peak_n_sif,
+        peak_busy_gpu_s: totals.peak_busy,
+        peak_fragmented_s: totals.fragmented_seconds,
+        jct_sum_s: summary.jct.sum,
+        jct_p50_s: summary.jct.p50,
+        jct_p99_s: summary.jct.p99,
+        wait_sum_s: summary.wait.sum,
+        wait_p50_s: summary.wait.p50,
+        wait_p99_s: summary.wait.p99,
+        migrations: outcome.pauses.instances,
+        pauses: outcome.pauses.pauses,
+        gpu_seconds_lost: outcome.pauses.gpu_seconds_lost,
+    }
+}
+
+/// The measures that days are ranked by.
+const MEASURES: usize = 3;
+
+/// What one policy showed over all days of a block.
+#[derive(Clone, Debug, Default)]
+struct Line {
+    days: u64,
+    /// Days on which no other policy was better, by AFR, AJCT and AGU.
+    first: [u64; MEASURES],
+    /// Days that can be ranked.
+    ranked: [u64; MEASURES],
+    /// Sums and numbers of the daily values.
+    values: [(f64, u64); MEASURES],
+    n_sif_max: u64,
+    migrations: u64,
+    gpu_seconds_lost: u128,
+}
+
+/// What the rows of one comparison share: the size, the cost and the seed.
+type Block = (SizeKey, u64, u64);
+
+/// The size of a cluster as rows tell it: by the share that made it, in parts of 10^9, or by its nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum SizeKey {
+    Eta(u64),
+    Nodes(u64),
+}
+
+impl SizeKey {
+    fn of(row: &SweepRow) -> Self {
+        // Shares have nine digits at most.
+        row.eta.map_or(Self::Nodes(row.nodes), |eta| Self::Eta((eta * 1e9).round() as u64))
+    }
+
+    fn text(self) -> String {
+        match self {
+            Self::Eta(billionths) => format!("η {:.2}", billionths as f64 / 1e9),
+            Self::Nodes(nodes) => format!("{} nodes", grouped(nodes)),
+        }
+    }
+}
+
+/// The table: for each size, cost and seed on how many days each policy ranks first, and its means.
+///
+/// A day is ranked by AFR and AGU if jobs wait on it under every policy, and by AJCT if as many jobs end under every
+/// policy. Policies that tie for the best are first together. The oracle is shown and not ranked.
+pub fn sweep_table(rows: &SweepRows) -> String {
+    let mut days: BTreeMap<(Block, Option<u32>), Vec<&SweepRow>> = BTreeMap::new();
+    let mut policies: Vec<&str> = Vec::new();
+    for row in rows.rows() {
+        days.entry(((SizeKey::of(row), row.move_cost_s, row.seed), row.day)).or_default().push(row);
+        if !policies.contains(&row.policy.as_str()) {
+            policies.push(&row.policy);
+        }
+    }
+    let mut lines: BTreeMap<(Block, usize), Line> = BTreeMap::new();
+    for ((block, _), of_day) in &days {
+        let first = first_of_day(of_day);
+        for (row, first) in of_day.iter().zip(first) {
+            let number = policies.iter().position(|&policy| policy == row.policy).unwrap_or(0);
+            lines.entry((*block, number)).or_default().add(row, first);
+        }
+    }
+    let mut text = head(rows, &policies);
+    text += "\n";
+    text += &body(&lines, &policies);
+    text + "\nFIRST: days on which no other policy is better, of those that can be ranked. AFR, AJCT and AGU: means over days.\n"
+}
+
+fn head(rows: &SweepRows, policies: &[&str]) -> String {
+    let missing: u64 = rows.missing().iter().map(|(from, to)| to - from + 1).sum();
+    let cells = rows.sweep().map_or(0, |(_, cells)| cells);
+    let mut lines = Vec::new();
+    if let Some(row) = rows.rows().next() {
+        lines.push(("trace", row.trace.clone()));
+        lines.push(("queue", row.discipline.clone()));
+    }
+    lines.push(("policies", policies.join(", ")));
+    lines.push((
+        "cells",
+        match missing {
+            0 => grouped(cells),
+            n => format!("{}, {} of them missing", grouped(cells), grouped(n)),
+        },
+    ));
+    facts(&lines)
+}
+
+fn body(lines: &BTreeMap<(Block, usize), Line>, policies: &[&str]) -> String {
+    let several_seeds = lines.keys().any(|((_, _, seed), _)| lines.keys().next().is_some_and(|f| f.0.2 != *seed));
+    let right = |name| (name, Align::Right);
+    let mut columns = vec![("SIZE", Align::Left), right("COST")];
+    if several_seeds {
+        columns.push(right("SEED"));
+    }
+    columns.push(("POLICY", Align::Left));
+    let names = ["DAYS", "FIRST IN AFR", "AJCT", "AGU", "AFR", "AJCT", "AGU", "N·SIF ≤", "MOVES", "GPU-H LOST"];
+    columns.extend(names.map(right));
+    let mut table = Rows::new(&columns);
+    let mut last = None;
+    for (&(block, policy), line) in lines {
+        let (size, cost, seed) = block;
+        let new = last != Some(block);
+        last = Some(block);
+        let show = |text: String| if new { text } else { String::new() };
+        let mut cells = vec![show(size.text()), show(format!("{} s", grouped(cost)))];
+        if several_seeds {
+            cells.push(show(seed.to_string()));
+        }
+        cells.push(policies[policy].to_owned());
+        cells.push(grouped(line.days));
+        for measure in 0..MEASURES {
+            cells.push(match line.ranked[measure] {
+                0 => "-".to_owned(),
+                ranked => format!("{}/{ranked}", line.first[measure]),
+            });
+        }
+        let decimals = [4, 0, 3];
+        for measure in 0..MEASURES {
+            let (sum, n) = line.values[measure];
+            let mean = sum / n as f64;
+            cells.push(match (n, decimals[measure]) {
+                (0, _) => "-".to_owned(),
+                (_, 0) => grouped(mean.round() as i128),
+                (_, decimals) => format!("{mean:.decimals$}"),
+            });
+        }
+        cells.push(grouped(line.n_sif_max));
+        cells.push(grouped(line.migrations));
+        cells.push(format!("{:.1}", line.gpu_seconds_lost as f64 / 3600.0));
+        table.push(cells);
+    }
+    table.text()
+}
+
+impl Line {
+    /// Adds a day; by each measure, whether it is first, if the day can be ranked.
+    fn add(&mut self, row: &SweepRow, first: [Option<bool>; MEASURES]) {
+        self.days += 1;
+        for (measure, value) in [row.afr, row.ajct_s, row.agu].into_iter().enumerate() {
+            self.ranked[measure] += u64::from(first[measure].is_some());
+            self.first[measure] += u64::from(first[measure] == Some(true));
+            if let Some(value) = value {
+                self.values[measure].0 += value;
+                self.values[measure].1 += 1;
+            }
+        }
+        self.n_sif_max = self.n_sif_max.max(row.n_sif_max);
+        self.migrations += row.migrations;
+        self.gpu_seconds_lost += row.gpu_seconds_lost;
+    }
+}
+
+/// For each row of a day and each measure whether it is the best; `None` where the day or the row cannot be ranked.
+fn first_of_day(rows: &[&SweepRow]) -> Vec<[Option<bool>; MEASURES]> {
+    let oracle = Scheduler::SifOpt.to_string();
+    let rivals: Vec<&SweepRow> = rows.iter().copied().filter(|row| row.policy != oracle).collect();
+    let waits = rivals.iter().all(|row| row.peak_s > 0);
+    let ends = rivals.iter().all(|row| row.finished > 0 && row.finished == rivals[0].finished);
+    // Less is better: of AFR, of AJCT, and of what AGU leaves idle.
+    let keys = |row: &SweepRow| {
+        let peak = u128::from(row.peak_s);
+        let idle = (peak * u128::from(row.gpus)).saturating_sub(row.peak_busy_gpu_s);
+        let nodes = u128::from(row.nodes);
+        [
+            (row.peak_n_sif_node_s, peak * nodes),
+            (row.jct_sum_s, row.finished.into()),
+            (idle, peak * u128::from(row.gpus)),
+        ]
+    };
+    let can = [waits, ends, waits];
+    let of = |row: &&SweepRow| {
+        let mine = keys(row);
+        std::array::from_fn(|measure| {
+            let best = || rivals.iter().all(|rival| quotients(mine[measure], keys(rival)[measure]).is_le());
+            (can[measure] && row.policy != oracle).then(best)
+        })
+    };
+    rows.iter().map(of).collect()
+}
+
+/// Compares two quotients, exactly, whatever the size of their parts; the divisors must not be 0.
+fn quotients((mut a, mut b): (u128, u128), (mut c, mut d): (u128, u128)) -> Ordering {
+    loop {
+        let whole = (a / b).cmp(&(c / d));
+        let (left, right) = (a % b, c % d);
+        if whole.is_ne() || left == 0 || right == 0 {
+            return whole.then(left.min(1).cmp(&right.min(1)));
+        }
+        // Of two fractions below 1 the one whose inverse is less is greater.
+        (a, b, c, d) = (d, right, b, left);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotients_are_compared_exactly() {
+        let numbers = [1u128, 2, 3, 5, 7, 12, 355, 113, 1 << 60];
+        let pairs: Vec<(u128, u128)> = numbers.iter().flat_map(|&a| numbers.map(|b| (a - 1, b))).collect();
+        for (&(a, b), &(c, d)) in pairs.iter().flat_map(|one| pairs.iter().map(move |other| (one, other))) {
+            assert_eq!(quotients((a, b), (c, d)), (a * d).cmp(&(c * b)), "{a}/{b} and {c}/{d}");
+        }
+        let huge = u128::MAX;
+        assert_eq!(quotients((huge - 1, huge), (huge - 2, huge - 1)), Ordering::Greater);
+        assert_eq!(quotients((huge, huge), (1, 1)), Ordering::Equal);
+    }
+
+    fn row(cell: u64, policy: &str, day: u32, peak: [u64; 3], finished: u64, jct: u128) -> SweepRow {
+        let [peak_s, n_sif, busy] = peak;
+        SweepRow {
+            grid: "g".to_owned(),
+            cell,
+            cells: 9,
+            trace: "t".to_owned(),
+            policy: policy.to_owned(),
+            day: Some(day),
+            eta: None,
+            nodes: 2,
+            gpus: 16,
+            move_cost_s: 8,
+            seed: 0,
+            discipline: "fifo".to_owned(),
+            jobs: 3,
+            finished,
+            rejected: 0,
+            waiting: 3 - finished,
+            running: 0,
+            makespan_s: 100,
+            afr: (peak_s > 0).then(|| n_sif as f64 / (peak_s as f64 * 2.0)),
+            agu: (peak_s > 0).then(|| busy as f64 / (peak_s as f64 * 16.0)),
+            ajct_s: Some(jct as f64 / finished as f64),
+            utilisation: None,
+            wcc_coverage: None,
+            n_sif_max: 1,
+            peak_s,
+            peak_n_sif_node_s: n_sif.into(),
+            peak_busy_gpu_s: busy.into(),
+            peak_fragmented_s: 0,
+            jct_sum_s: jct,
+            jct_p50_s: 0,
+            jct_p99_s: 0,
+            wait_sum_s: 0,
+            wait_p50_s: 0,
+            wait_p99_s: 0,
+            migrations: 5,
+            pauses: 5,
+            gpu_seconds_lost: 3600,
+        }
+    }
+
+    #[test]
+    fn days_are_ranked_where_they_can_be() {
+        let mut rows = SweepRows::default();
+        for row in [
+            // Twice the time with thrice the SIF is worse; the same share of busy GPUs is a tie; the oracle is not asked.
+            row(0, "compass", 0, [10, 10, 150], 3, 30),
+            row(1, "best-fit", 0, [20, 30, 300], 3, 31),
+            row(2, "sif-opt", 0, [5, 0, 80], 3, 29),
+            // Nobody waits under one of them: no rank by AFR and AGU.
+            row(3, "compass", 1, [0, 0, 0], 3, 40),
+            row(4, "best-fit", 1, [1, 1, 1], 3, 39),
+            row(5, "sif-opt", 1, [0, 0, 0], 3, 39),
+            // A job never ends under one of them: no rank by AJCT.
+            row(6, "compass", 2, [10, 1, 100], 2, 10),
+            row(7, "best-fit", 2, [10, 2, 90], 3, 90),
+        ] {
+            rows.add(row).unwrap();
+        }
+        let text = sweep_table(&rows);
+        let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+        let line = |policy: &str| lines.iter().find(|line| line.contains(&policy) && line[0] != "policies").unwrap();
+        let after = |policy: &str| {
+            let line = line(policy);
+            let at = line.iter().position(|&cell| cell == policy).unwrap();
+            line[at + 1..at + 5].join(" ")
+        };
+        assert_eq!(after("compass"), "3 2/2 1/2 2/2");
+        assert_eq!(after("best-fit"), "3 0/2 1/2 1/2");
+        assert_eq!(after("sif-opt"), "2 - - -");
+        assert!(text.contains("9, 1 of them missing"), "{text}");
+    }
+}

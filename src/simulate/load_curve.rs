@@ -1,0 +1,48 @@
+//! What a scheduler made of the load that had arrived.
+
+use super::measures::Interval;
+
+/// The time of a run by the load that had arrived: the GPUs of all jobs that were there, running or waiting, in percent of
+/// the cluster. Where no job ever leaves this is all that has been submitted, as in the inflation curves of FGD (Weng et
+/// al., *Beware of Fragmentation*, USENIX ATC 2023); otherwise what has left no longer counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadCurve {
+    gpus: u64,
+    /// By the percentage, rounded down.
+    bins: Vec<LoadBin>,
+}
+
+/// The time in which the load was within one percent of the cluster.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LoadBin {
+    /// Seconds.
+    pub seconds: u64,
+    /// GPU-seconds held.
+    pub busy: u128,
+    /// Node-seconds of avoidable partial nodes.
+    pub n_sif: u128,
+}
+
+impl LoadCurve {
+    /// The last bin, in percent, to which all larger loads belong as well.
+    pub const MOST_PERCENT: usize = 200;
+
+    pub(super) fn new(gpus: u64) -> Self {
+        Self { gpus, bins: vec![LoadBin::default(); Self::MOST_PERCENT + 1] }
+    }
+
+    /// The bins from 0 % on.
+    pub fn bins(&self) -> &[LoadBin] {
+        &self.bins
+    }
+
+    pub(super) fn add(&mut self, interval: &Interval) {
+        let load = u128::from(interval.busy_gpus) + u128::from(interval.waiting_gpus);
+        let percent = (load * 100).checked_div(self.gpus.into()).unwrap_or(0);
+        let bin = &mut self.bins[percent.min(Self::MOST_PERCENT as u128) as usize];
+        let seconds = interval.to - interval.from;
+        bin.seconds += seconds;
+        bin.busy += u128::from(seconds) * u128::from(interval.busy_gpus);
+        bin.n_sif += u128::from(seconds) * u128::from(interval.n_sif);
+    }
+}

@@ -1,0 +1,166 @@
+//! `sweep` and `merge` on the command line.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::{run, text};
+
+/// Cells on four days, some of them without a job.
+const GRID: &str = "sweep --trace synthetic:300:3 --mix venus --load 8 --days 0..4 --eta 0.85,0.95 --move-cost 0,8 \
+    --policy compass:when-blocked,best-fit,random --seed 4";
+const CELLS: usize = 48;
+
+fn rows(bytes: &[u8]) -> Vec<Value> {
+    text(bytes).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn ok(words: &str) -> Vec<u8> {
+    let output = run(words);
+    assert_eq!(output.status.code(), Some(0), "{words}: {}", text(&output.stderr));
+    output.stdout
+}
+
+fn fails(words: &str, code: i32, expected: &str) {
+    let output = run(words);
+    assert_eq!(output.status.code(), Some(code), "{words}: {}", text(&output.stderr));
+    assert!(text(&output.stderr).contains(expected), "{words}: {}", text(&output.stderr));
+    assert!(output.stdout.is_empty());
+}
+
+#[test]
+fn every_cell_is_the_run_that_its_key_says() {
+    let rows = rows(&ok(GRID));
+    assert_eq!(rows.len(), CELLS);
+    for (number, row) in rows.iter().enumerate() {
+        assert_eq!((&row["cell"], &row["cells"]), (&number.into(), &CELLS.into()));
+        if number % 5 > 0 {
+            continue;
+        }
+        let single = format!(
+            "simulate --trace synthetic:300:3 --mix venus --load 8 --day {} --eta {} --move-cost {} --policy {} --seed {}",
+            row["day"],
+            row["eta"],
+            row["move_cost_s"],
+            row["policy"].as_str().unwrap(),
+            row["seed"]
+        );
+        let single: Value = serde_json::from_slice(&ok(&single)).unwrap();
+        for same in ["nodes", "jobs", "finished", "afr", "agu", "ajct_s", "utilisation", "n_sif_max", "makespan_s"] {
+            assert_eq!(row[same], single[same], "{same} of {row}");
+        }
+        assert_eq!(row["peak_n_sif_node_s"], single["sums"]["peak_n_sif_node_s"]);
+        assert_eq!(row["migrations"], single["migrations"]["instances"]);
+    }
+    assert!(rows.iter().any(|row| row["migrations"].as_u64() > Some(0)), "nothing moved: the test has no teeth");
+}
+
+#[test]
+fn threads_and_shards_change_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = ok(&format!("{GRID} --threads 1"));
+    assert!(text(&ok(&format!("{GRID} --threads 5"))) == text(&whole));
+    let path = |i: usize| folder.path().join(format!("part-{i}")).display().to_string();
+    for i in 1..=3 {
+        ok(&format!("{GRID} --shard {i}/3 --out {}", path(i)));
+    }
+    let merged = ok(&format!("merge {} {} {}", path(3), path(1), path(2)));
+    assert!(text(&merged) == text(&whole));
+    // The same parts twice are no conflict.
+    assert!(text(&ok(&format!("merge {0} {1} {2} {0}", path(2), path(3), path(1)))) == text(&whole));
+    fails(&format!("merge {} {}", path(1), path(3)), 1, "16 of 48 cells are missing: 1, 4, 7,");
+    assert_eq!(rows(&ok(&format!("merge {} {} --partial", path(1), path(3)))).len(), 32);
+    assert_eq!(
+        text(&ok(&format!("merge {} {} {} --format table", path(1), path(2), path(3)))),
+        text(&ok(&format!("{GRID} --format table")))
+    );
+}
+
+#[test]
+fn a_sweep_that_was_cut_short_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("rows.jsonl");
+    let partial = folder.path().join("rows.jsonl.partial");
+    let whole = ok(GRID);
+    let sweep = format!("{GRID} --out {}", out.display());
+    let ends: Vec<usize> = whole.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at).collect();
+    for cut in [0, 10, ends[0], ends[0] + 1, ends[20] - 7, ends[47]] {
+        std::fs::write(&partial, &whole[..cut]).unwrap();
+        fails(&sweep, 2, "--resume");
+        assert_eq!(std::fs::read(&partial).unwrap(), &whole[..cut]);
+        let output = run(&format!("{sweep} --resume"));
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let kept = ends.iter().filter(|&&end| end < cut).count();
+        assert!(text(&output.stderr).contains(&format!("{kept} of 48 cells")), "{}", text(&output.stderr));
+        assert!(std::fs::read(&out).unwrap() == whole);
+        assert!(!partial.exists());
+        std::fs::remove_file(&out).unwrap();
+    }
+    // What is done already is not done again, and a file that lacks rows is completed.
+    std::fs::write(&out, &whole[..=ends[30]]).unwrap();
+    let again = run(&format!("{sweep} --resume"));
+    assert!(text(&again.stderr).contains("31 of 48 cells"), "{}", text(&again.stderr));
+    assert!(std::fs::read(&out).unwrap() == whole);
+}
+
+#[test]
+fn rows_of_something_else_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("rows.jsonl");
+    let partial = folder.path().join("rows.jsonl.partial");
+    let whole = String::from_utf8(ok(GRID)).unwrap();
+    let first = whole.lines().next().unwrap();
+    let resume = format!("{GRID} --out {} --resume", out.display());
+    let write = |path: &Path, text: &str| std::fs::write(path, format!("{text}\n")).unwrap();
+    // Another trace: one job more. Other options: another cost.
+    for other in [GRID.replace("synthetic:300:3", "synthetic:301:3"), GRID.replace("0,8", "0,9")] {
+        let other = String::from_utf8(ok(&other)).unwrap();
+        write(&partial, other.lines().next().unwrap());
+        fails(&resume, 2, "the trace, the options or the version differ");
+        assert!(partial.exists() && !out.exists());
+        write(&out, &format!("{first}\n{}", other.lines().nth(1).unwrap()));
+        fails(&format!("merge {}", out.display()), 2, "rows.jsonl:2: found a row of the sweep");
+        std::fs::remove_file(&out).unwrap();
+    }
+    write(&partial, &first.replace("\"cell\":0", "\"cell\":0,\"more\":1"));
+    fails(&resume, 2, "unknown field `more`");
+    write(&out, first);
+    write(&partial, &first.replace("\"finished\":", "\"finished\":1"));
+    fails(&resume, 2, "cell 0 again with another result");
+    std::fs::remove_file(&partial).unwrap();
+    write(&out, "no row");
+    fails(&resume, 2, "rows.jsonl:1");
+    // A journal that was made in vain does not stay.
+    assert!(!partial.exists());
+}
+
+#[test]
+fn what_is_wrong_with_a_sweep_is_told() {
+    for (words, expected) in [
+        ("sweep --trace trace.jsonl --policy compass,compass", "found compass twice"),
+        ("sweep --trace trace.jsonl --policy compass:often", "often"),
+        ("sweep --trace trace.jsonl --policy compass:never:many", "many"),
+        ("sweep --trace trace.jsonl --eta 0.9,0.90", "found 0.90 twice"),
+        ("sweep --trace trace.jsonl --nodes 3,4,3", "found 3 twice"),
+        ("sweep --trace trace.jsonl --days 3..1", "3..1"),
+        ("sweep --trace trace.jsonl --days some", "or all"),
+        ("sweep --trace trace.jsonl --shard 3/2", "I from 1 to N"),
+        ("sweep --trace trace.jsonl --resume", "--resume without --out"),
+        ("sweep --trace trace.jsonl --out x --format table", "merge makes a table"),
+        ("sweep --trace trace.jsonl --cluster cluster.json --policy sif-opt", "sif-opt"),
+        ("merge", "FILE"),
+        ("merge none.jsonl", "no such file"),
+        ("merge - -", "more than one input"),
+    ] {
+        fails(words, 2, expected);
+    }
+}
+
+#[test]
+fn all_days_are_those_with_a_job() {
+    let whole = rows(&ok("sweep --trace trace.jsonl --nodes 3 --days all --policy best-fit"));
+    let days: Vec<&Value> = whole.iter().map(|row| &row["day"]).collect();
+    assert_eq!(days, [&Value::from(0)]);
+    let none = rows(&ok("sweep --trace trace.jsonl --nodes 3 --policy best-fit"));
+    assert_eq!((none.len(), &none[0]["day"], &none[0]["jobs"]), (1, &Value::Null, &whole[0]["jobs"]));
+}

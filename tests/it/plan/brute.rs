@@ -1,0 +1,276 @@
+//! Plans against brute force: all clusters of small families, both modes, the number of moves and whether there is a plan.
+
+use std::collections::VecDeque;
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use slotwise::cluster::{Cluster, ClusterBuilder, Composition, JobId, JobSpec, NodeId, NodeSpec, Seat, Within};
+use slotwise::plan::{Goal, Mode, plan};
+
+use super::{options, verifier};
+
+/// A small cluster with one job that waits. Each running instance is a job of its own.
+#[derive(Clone, Debug)]
+struct World {
+    /// GPUs, CPU and rack of each node.
+    nodes: Vec<(u8, Option<u32>, u8)>,
+    /// GPUs, CPU, whether it is pinned, and the node of each running instance.
+    running: Vec<(u8, u32, bool, usize)>,
+    /// Instances, and GPUs and CPU of each.
+    job: (u32, u8, u32),
+    within: bool,
+    /// Two running instances that are alike and one job, which stays within a rack.
+    gang: Option<(usize, usize)>,
+}
+
+impl World {
+    fn cluster(&self) -> (Cluster, JobId) {
+        let mut builder = ClusterBuilder::new();
+        for (at, &(gpus, cpu_milli, rack)) in self.nodes.iter().enumerate() {
+            let (name, rack) = (format!("n{at}"), format!("r{rack}"));
+            builder
+                .add_node(&NodeSpec { name: &name, gpus, cpu_milli, rack: Some(&rack), ..NodeSpec::default() })
+                .unwrap();
+        }
+        for (at, &(gpus, cpu_milli, pinned, node)) in self.running.iter().enumerate() {
+            let name = format!("run-{at}");
+            let mut nodes = vec![node];
+            match self.gang {
+                Some((first, second)) if first == at => nodes.push(self.running[second].3),
+                Some((_, second)) if second == at => continue,
+                _ => {}
+            }
+            let within = (nodes.len() > 1).then_some(Within::Rack);
+            let spec = JobSpec { name: &name, gpus, cpu_milli, pinned, within, ..JobSpec::default() };
+            let seats: Vec<Seat> = nodes.iter().map(|&node| Seat { node: NodeId(node as u32), gpus: None }).collect();
+            builder.add_running(&spec, &seats).unwrap();
+        }
+        let mut cluster = builder.finish().unwrap();
+        let (instances, gpus, cpu_milli) = self.job;
+        let within = self.within.then_some(Within::Rack);
+        let spec = JobSpec { name: "job", gpus, cpu_milli, within, ..JobSpec::default() };
+        let job = cluster.register(&spec, instances).unwrap();
+        (cluster, job)
+    }
+
+    /// Free GPUs and CPU of each node, if the instances are on these nodes; `None` if they do not fit there.
+    fn rooms(&self, at: &[usize]) -> Option<Vec<(i64, i64)>> {
+        let mut rooms: Vec<(i64, i64)> =
+            self.nodes.iter().map(|&(gpus, cpu, _)| (i64::from(gpus), cpu.map_or(i64::MAX / 2, i64::from))).collect();
+        for (&(gpus, cpu, ..), &node) in self.running.iter().zip(at) {
+            rooms[node].0 -= i64::from(gpus);
+            rooms[node].1 -= i64::from(cpu);
+        }
+        rooms.iter().all(|&(gpus, cpu)| gpus >= 0 && cpu >= 0).then_some(rooms)
+    }
+
+    fn job_fits(&self, rooms: &[(i64, i64)]) -> bool {
+        let (instances, gpus, cpu) = self.job;
+        let room = |&(free, free_cpu): &(i64, i64)| {
+            let by = |free: i64, each: i64| if each == 0 { i64::MAX } else { free / each };
+            by(free, i64::from(gpus)).min(by(free_cpu, i64::from(cpu)))
+        };
+        let racks: Vec<u8> = if self.within { (0..3).collect() } else { vec![u8::MAX] };
+        racks.iter().any(|&rack| {
+            let here = rooms.iter().zip(&self.nodes).filter(|(_, node)| rack == u8::MAX || node.2 == rack);
+            here.map(|(free, _)| room(free)).sum::<i64>() >= i64::from(instances)
+        })
+    }
+
+    fn gang_is_together(&self, at: &[usize]) -> bool {
+        self.gang.is_none_or(|(first, second)| self.nodes[at[first]].2 == self.nodes[at[second]].2)
+    }
+
+    /// The fewest moves if all movers stop first.
+    fn stop_first(&self) -> Option<usize> {
+        let start: Vec<usize> = self.running.iter().map(|running| running.3).collect();
+        let mut best = None;
+        self.assign(&mut start.clone(), 0, 0, &mut best);
+        best
+    }
+
+    fn assign(&self, at: &mut Vec<usize>, next: usize, moves: usize, best: &mut Option<usize>) {
+        if best.is_some_and(|best| moves >= best) {
+            return;
+        }
+        let Some(&(.., pinned, home)) = self.running.get(next) else {
+            if self.gang_is_together(at) && self.rooms(at).is_some_and(|rooms| self.job_fits(&rooms)) {
+                *best = Some(moves);
+            }
+            return;
+        };
+        self.assign(at, next + 1, moves, best);
+        for node in (0..self.nodes.len()).filter(|&node| node != home && !pinned) {
+            at[next] = node;
+            self.assign(at, next + 1, moves + 1, best);
+        }
+        at[next] = home;
+    }
+
+    /// The fewest moves one after another.
+    fn hitless(&self) -> Option<usize> {
+        let n = self.nodes.len();
+        let code = |at: &[usize]| at.iter().fold(0, |code, node| code * n + node);
+        let start: Vec<usize> = self.running.iter().map(|running| running.3).collect();
+        let mut seen = vec![false; n.pow(start.len() as u32)];
+        seen[code(&start)] = true;
+        let mut queue = VecDeque::from([(start, 0)]);
+        while let Some((at, moves)) = queue.pop_front() {
+            if self.job_fits(&self.rooms(&at).expect("only what fits is queued")) {
+                return Some(moves);
+            }
+            for instance in (0..at.len()).filter(|&instance| !self.running[instance].2) {
+                for node in 0..n {
+                    let mut next = at.clone();
+                    next[instance] = node;
+                    if self.rooms(&next).is_some() && !std::mem::replace(&mut seen[code(&next)], true) {
+                        queue.push_back((next, moves + 1));
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    fn check(&self) {
+        let (cluster, job) = self.cluster();
+        for mode in Mode::ALL {
+            let options = options(&cluster, mode);
+            let plan = plan(&cluster, Goal::Job(job), &options);
+            let truth = if mode == Mode::StopFirst { self.stop_first() } else { self.hitless() };
+            let found = plan.feasible.map(|feasible| feasible.then_some(plan.steps.len()));
+            assert_eq!(found, Some(truth), "{} {self:?}", mode.name());
+            assert!(plan.optimal, "not proved: {} {self:?}", mode.name());
+            if truth.is_some() {
+                verifier::check(&cluster, Goal::Job(job), mode, &options.movable, &plan);
+            } else {
+                assert!(plan.why.is_some());
+            }
+        }
+    }
+}
+
+/// All clusters of so many nodes of 4 GPUs, up to the order of the nodes, with each job of up to 4 GPUs that waits.
+fn all_of(nodes: usize, every: usize) -> usize {
+    let contents: Vec<Composition> = Composition::all(4).collect();
+    let mut chosen = vec![0usize; nodes];
+    let (mut at, mut checked) = (0, 0);
+    loop {
+        let mut running = Vec::new();
+        for (node, &content) in chosen.iter().enumerate() {
+            for size in (1..=4).rev() {
+                running.extend((0..contents[content].count(size)).map(|_| (size, 0, false, node)));
+            }
+        }
+        let free = 4 * nodes - running.iter().map(|running| usize::from(running.0)).sum::<usize>();
+        for size in 2..=4u8 {
+            for instances in 1..=nodes as u32 {
+                at += 1;
+                if usize::from(size) * instances as usize > free + 1 || at % every != 0 {
+                    continue;
+                }
+                let mut running = running.clone();
+                // Every third has a pin or two.
+                if (at / every).is_multiple_of(3) && !running.is_empty() {
+                    let n = running.len();
+                    running[at % n].2 = true;
+                    running[at / 7 % n].2 = true;
+                }
+                let nodes = vec![(4, None, 0); nodes];
+                let world = World { nodes, running, job: (instances, size, 0), within: false, gang: None };
+                world.check();
+                checked += 1;
+            }
+        }
+        // The next multiset of contents.
+        let Some(digit) = (0..nodes).rev().find(|&digit| chosen[digit] + 1 < contents.len()) else { return checked };
+        let next = chosen[digit] + 1;
+        chosen[digit..].fill(next);
+    }
+}
+
+fn nightly() -> bool {
+    std::env::var_os("SLOTWISE_NIGHTLY").is_some()
+}
+
+#[test]
+fn all_clusters_of_two_nodes() {
+    println!("{} clusters", all_of(2, 1));
+}
+
+#[test]
+fn all_clusters_of_three_nodes() {
+    println!("{} clusters", all_of(3, if nightly() { 1 } else { 5 }));
+}
+
+/// A cluster of up to four nodes with limits of CPU or not, racks, and pins.
+fn random_world(random: &mut ChaCha8Rng) -> World {
+    let n = random.random_range(2..=4usize);
+    let with_cpu = random.random_range(0..2) == 0;
+    let node = |random: &mut ChaCha8Rng| {
+        let gpus = [2, 4, 4, 8][random.random_range(0..4)];
+        (gpus, with_cpu.then(|| u32::from(gpus) * 2), random.random_range(0..2))
+    };
+    let nodes = (0..n).map(|_| node(random)).collect();
+    let within = random.random_range(0..4) == 0;
+    let mut world = World { nodes, running: Vec::new(), job: (1, 1, 0), within, gang: None };
+    for _ in 0..random.random_range(1..=7) {
+        let node = random.random_range(0..n);
+        let running = (random.random_range(1..=3), random.random_range(0..=4), random.random_range(0..6) == 0, node);
+        world.running.push(running);
+        let at: Vec<usize> = world.running.iter().map(|running| running.3).collect();
+        if world.rooms(&at).is_none() {
+            world.running.pop();
+        }
+    }
+    world.job = (random.random_range(1..=2), random.random_range(1..=5), random.random_range(0..=6));
+    world
+}
+
+#[test]
+fn random_clusters_with_cpu_racks_and_pins() {
+    let mut random = ChaCha8Rng::seed_from_u64(5);
+    for _ in 0..if nightly() { 20_000 } else { 1_500 } {
+        random_world(&mut random).check();
+    }
+}
+
+#[test]
+fn gangs_that_must_stay_together_are_bounded_honestly() {
+    let mut random = ChaCha8Rng::seed_from_u64(6);
+    let (mut proved, mut all) = (0, 0);
+    for _ in 0..if nightly() { 20_000 } else { 2_000 } {
+        let mut world = random_world(&mut random);
+        let n = world.running.len();
+        if n < 2 {
+            continue;
+        }
+        let (first, second) = (random.random_range(0..n - 1), n - 1);
+        let node = world.running[second].3;
+        world.running[second] = (world.running[first].0, world.running[first].1, false, node);
+        world.running[first].2 = false;
+        let at: Vec<usize> = world.running.iter().map(|running| running.3).collect();
+        if world.rooms(&at).is_none() || world.nodes[at[first]].2 != world.nodes[at[second]].2 {
+            continue;
+        }
+        world.gang = Some((first, second));
+        let (cluster, job) = world.cluster();
+        let options = options(&cluster, Mode::StopFirst);
+        let plan = plan(&cluster, Goal::Job(job), &options);
+        let truth = world.stop_first().map(|moves| moves as u64);
+        all += 1;
+        proved += u32::from(plan.optimal);
+        assert!(truth.is_none() || plan.lower_bound.is_some_and(|bound| Some(bound) <= truth), "{world:?}");
+        match plan.feasible {
+            Some(true) => {
+                verifier::check(&cluster, Goal::Job(job), Mode::StopFirst, &options.movable, &plan);
+                let moves = plan.steps.len() as u64;
+                assert!(truth.is_some_and(|truth| moves >= truth && (!plan.optimal || moves == truth)), "{world:?}");
+            }
+            Some(false) => assert_eq!(truth, None, "{world:?}"),
+            None => {}
+        }
+    }
+    println!("{proved} of {all} proved");
+    assert!(proved * 10 > all * 9);
+}
