@@ -111,8 +111,8 @@ pub(super) enum Command {
 /// The cluster to work on.
 #[derive(Debug, ClapArgs)]
 pub(super) struct ClusterArg {
-    /// A snapshot (JSON, - for standard input, may be gzip'd), slurm:FILE[,FILE…], alibaba-2026:FILE, openb:FILE, or
-    /// synthetic:GPUS[:SEED]
+    /// A snapshot (JSON, - for standard input, may be gzip'd), kubernetes:FILE[,FILE…], slurm:FILE[,FILE…],
+    /// alibaba-2026:FILE, openb:FILE, or synthetic:GPUS[:SEED]
     #[arg(long, value_name = "CLUSTER")]
     pub(super) cluster: String,
 }
@@ -183,7 +183,7 @@ pub(super) struct PlaceArgs {
     #[command(flatten)]
     pub(super) cluster: ClusterArg,
     /// The queue (JSONL, - for standard input, may be gzip'd), synthetic:JOBS[:SEED],
-    /// the waiting jobs of slurm:FILE[,FILE…], or a trace such as philly:FILE
+    /// the waiting jobs of kubernetes:FILE[,FILE…] or slurm:FILE[,FILE…], or a trace such as philly:FILE
     #[arg(long, value_name = "QUEUE")]
     pub(super) queue: String,
     /// Who decides

@@ -104,11 +104,12 @@ A blocked job says why: capacity (not enough free GPUs), fragmentation (enough,
 but they cannot be packed), constraint (CPU, memory, model or topology), space
 (the policy's own space refuses it, or the moves that it would need are not
 allowed). --format json has a line for each job, with its devices and moves.
-Other clusters: slurm:FILE[,FILE…] (see import slurm); synthetic:GPUS[:SEED];
-alibaba-2026:NODES.csv (gpu_model, gpu_capacity_num, cpu_num, node_name);
-openb:NODES.csv (sn, cpu_milli, memory_mib, gpu, model). Other queues: the jobs
-that wait in slurm:FILE[,FILE…]; synthetic:JOBS[:SEED]; and traces, which come
-and go at their own pace unless --load presses them together:
+Other clusters: kubernetes:FILE[,FILE…] and slurm:FILE[,FILE…], see import;
+synthetic:GPUS[:SEED]; alibaba-2026:NODES.csv (gpu_model, gpu_capacity_num,
+cpu_num, node_name); openb:NODES.csv (sn, cpu_milli, memory_mib, gpu, model).
+Other queues: what waits in kubernetes:FILE[,FILE…] or slurm:FILE[,FILE…];
+synthetic:JOBS[:SEED]; and traces, which come and go at their own pace unless
+--load presses them together:
 ",
     traces!(),
     "
@@ -202,24 +203,47 @@ Examples:
   slotwise devices
   slotwise devices --format json";
 
-/// How a Slurm cluster is dumped; part of several helps.
-macro_rules! slurm {
-    () => {
-        "\
+pub(super) const IMPORT_KUBERNETES: &str = "\
+Reads what kubectl prints, in one file or in several (nodes and pods apart), as
+JSON or YAML; also NodeList and PodList of the API server, and snapshot.json of
+KAI:
+  kubectl get nodes,pods -A -o json > dump.json
+
+Pods with GPUs are jobs by their gang: schedulingGroup, else the annotations or
+labels of Volcano, KAI, coscheduling, Kueue, JobSet, LeaderWorkerSet, Kubeflow,
+Ray and Job, else their owner, if that is none that makes pods one by one. A pod
+is moved unless nothing would make it again, a DaemonSet made it, or it is marked
+as not safe to evict. Pods without GPUs hold CPU and memory, NODE/without-gpus.
+Devices are those that the kubelet reports (status.containerStatuses[]
+.allocatedResourcesStatus, 1.36) or that a ResourceClaim was given (get
+resourceclaims,resourceslices too), else what HAMi, Volcano, Koordinator, Alibaba's
+gpu-share or HiveD wrote on the pod, else the lowest free ones: index_source of
+the snapshot says which, and figures that do not depend on it are facts.
+
+The domain is the NVLink clique, the rack the path of the levels around it. Nodes
+that selectors, required affinity or taints tell apart are models of their own.
+Left out, and counted on standard error: nodes without GPUs, with GPUs that are
+cut (MIG) or shared out (time-slicing, HAMi), or with more than 16; of the
+waiting pods those that are gated, ask for parts of GPUs, claims or certain
+nodes, and gangs whose pods have unlike numbers of GPUs. Affinity and spread
+between pods are not kept.
+
+Any command reads a dump itself, its files between commas:
+  slotwise audit --cluster kubernetes:dump.json
+  slotwise place --cluster kubernetes:nodes.yaml,pods.yaml \\
+    --queue kubernetes:nodes.yaml,pods.yaml
+
+Examples:
+  slotwise import kubernetes dump.json --out c.json --queue-out q.jsonl
+  kubectl get nodes,pods -A -o yaml | slotwise import kubernetes - --out c.json
+  slotwise import kubernetes dump.json --topology-keys example.com/row,example.com/rack";
+
+pub(super) const IMPORT_SLURM: &str = "\
+Reads what Slurm's own tools print, 22.05 and later; the content of a file tells
+what it is:
   scontrol show nodes --json > nodes.json     22.05: sinfo --json
   scontrol show jobs --json > jobs.json       or: squeue --json
   scontrol show topology > topology.txt       or: /etc/slurm/topology.conf
-"
-    };
-}
-
-pub(super) const IMPORT_SLURM: &str = concat!(
-    "\
-Reads what Slurm's own tools print, 22.05 and later; the content of a file tells
-what it is:
-",
-    slurm!(),
-    "\
 In text it is scontrol -d show node and scontrol -d show job, both also with -o;
 without -d nothing tells devices.
 
@@ -242,8 +266,7 @@ The queue needs the nodes too, whose partitions are walls:
 
 Examples:
   slotwise import slurm nodes.json jobs.json topology.txt --out c.json
-  slotwise import slurm nodes.txt jobs.txt --out c.json --queue-out q.jsonl"
-);
+  slotwise import slurm nodes.txt jobs.txt --out c.json --queue-out q.jsonl";
 
 pub(super) const GENERATE_CLUSTER: &str = "\
 Examples:

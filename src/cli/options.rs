@@ -86,8 +86,7 @@ fn other_outputs(command: &Command) -> Vec<(&'static str, &Path)> {
 
 /// `-`, also behind the name of a format, and among the files of a dump.
 fn is_stdin(input: &str) -> bool {
-    let files = input.split_once(':').map_or(input, |(_, files)| files);
-    files.split(',').any(|file| file == "-")
+    input.split_once(':').map_or(input == "-", |(_, files)| files.split(',').any(|file| file == "-"))
 }
 
 fn is_device(path: &Path) -> bool {

@@ -12,6 +12,7 @@ use super::dump::Import;
 use super::error::{FormatError, Note};
 use super::gather::Trace;
 use super::helios::read_helios;
+use super::kubernetes::read_kubernetes;
 use super::openb::{read_openb_nodes, read_openb_pods};
 use super::philly::read_philly;
 use super::queue::read_queue;
@@ -28,10 +29,10 @@ const MOST: u64 = 100_000_000;
 const TRACES: [&str; 7] = ["philly", "openb", "alibaba-2026", "helios", "acme", "swf", "sacct"];
 
 /// The dumps that [`dump_source`] reads.
-const DUMPS: [&str; 1] = ["slurm"];
+const DUMPS: [&str; 2] = ["kubernetes", "slurm"];
 
-/// The dump that `--cluster` or `--queue` names: `slurm:FILE[,FILE…]`, the files of one dump together. `None` if it names
-/// something else.
+/// The dump that `--cluster` or `--queue` names: `kubernetes:FILE[,FILE…]` or `slurm:FILE[,FILE…]`, the files of one dump
+/// together. `None` if it names something else.
 ///
 /// # Errors
 /// If it cannot be read.
@@ -39,13 +40,14 @@ pub fn dump_source(origin: &str) -> Result<Option<Import>, FormatError> {
     let Some((prefix, files)) = origin.split_once(':') else { return Ok(None) };
     let files: Vec<&str> = files.split(',').collect();
     match prefix {
+        "kubernetes" => read_kubernetes(&files, None).map(Some),
         "slurm" => read_slurm(&files).map(Some),
         _ => Ok(None),
     }
 }
 
-/// The cluster that `--cluster` names: `alibaba-2026:FILE`, `openb:FILE`, `slurm:FILE[,FILE…]`, `synthetic:GPUS[:SEED]`, or
-/// the path of a snapshot.
+/// The cluster that `--cluster` names: `alibaba-2026:FILE`, `openb:FILE`, a dump as [`dump_source`] reads it,
+/// `synthetic:GPUS[:SEED]`, or the path of a snapshot.
 ///
 /// # Errors
 /// If it cannot be read or made.
@@ -97,8 +99,8 @@ pub fn foreign_trace(origin: &str, ratio: Option<GpusPerProc>) -> Result<Option<
     trace.map(Some)
 }
 
-/// The queue that `--queue` names: a trace as [`foreign_trace`] reads it, the waiting jobs of `slurm:FILE[,FILE…]`,
-/// `synthetic:JOBS[:SEED]`, or the path of a queue.
+/// The queue that `--queue` names: a trace as [`foreign_trace`] reads it, the waiting jobs of a dump as [`dump_source`] reads
+/// it, `synthetic:JOBS[:SEED]`, or the path of a queue.
 /// Its jobs are registered in `cluster`.
 ///
 /// The jobs of a trace come and go at their own pace; with `load_percent` they are pressed together until the GPUs of

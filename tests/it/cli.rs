@@ -80,9 +80,20 @@ fn the_summary_of_a_queue_is_golden_but_for_the_time() {
 
 #[test]
 fn every_command_has_a_help_with_examples() {
-    for command in
-        ["", "score", "place", "audit", "phi-star", "devices", "stress", "verify", "bench", "import slurm", "plan"]
-    {
+    for command in [
+        "",
+        "score",
+        "place",
+        "audit",
+        "phi-star",
+        "devices",
+        "stress",
+        "verify",
+        "bench",
+        "import slurm",
+        "import kubernetes",
+        "plan",
+    ] {
         let output = run(&format!("{command} --help"));
         assert_eq!(output.status.code(), Some(0));
         let help = text(&output.stdout);
@@ -352,22 +363,33 @@ fn an_import_writes_a_snapshot_and_a_queue_that_are_read_again() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let seeds = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds");
-    for seed in ["slurm.json", "slurm.txt"] {
-        let file = seeds.join(seed).to_str().unwrap().to_owned();
+    for (program, file) in [
+        ("slurm", seeds.join("slurm.json")),
+        ("slurm", seeds.join("slurm.txt")),
+        ("kubernetes", golden("kubernetes.yaml")),
+    ] {
+        let file = file.to_str().unwrap();
         let (cluster, queue) = (at("c.json"), at("q.jsonl"));
-        let output = run(&format!("import slurm {file} --out {cluster} --queue-out {queue}"));
+        let output = run(&format!("import {program} {file} --out {cluster} --queue-out {queue}"));
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-        assert!(std::fs::read_to_string(&cluster).unwrap().contains("\"index_source\":\"stated\""));
+        assert!(std::fs::read_to_string(&cluster).unwrap().contains("\"index_source\":\""));
         let placed = run(&format!("place --cluster {cluster} --queue {queue} --snapshot-out {}", at("after.json")));
         assert_eq!(placed.status.code(), Some(0), "{}", text(&placed.stderr));
-        let straight = run(&format!("place --cluster slurm:{file} --queue slurm:{file}"));
+        let straight = run(&format!("place --cluster {program}:{file} --queue {program}:{file}"));
         assert!(!placed.stdout.is_empty() && placed.stdout == straight.stdout);
         // What was assumed stays in the snapshot.
         assert!(std::fs::read_to_string(at("after.json")).unwrap().contains("index_source"));
     }
     let stdin = std::fs::read(seeds.join("slurm.txt")).unwrap();
     assert_eq!(pipe("audit --cluster slurm:-", &stdin).status.code(), Some(0));
-    for words in ["import", "import slurm", "import slurm - -", "import slurm none", "audit --cluster slurm:-,-"] {
+    for words in [
+        "import",
+        "import kubernetes none --topology-keys x",
+        "import slurm",
+        "import slurm - -",
+        "import slurm none",
+        "audit --cluster slurm:-,-",
+    ] {
         assert_eq!(run(words).status.code(), Some(2), "{words}");
     }
     let twice = format!(

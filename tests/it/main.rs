@@ -27,6 +27,7 @@ mod evaluate;
 mod failover;
 mod fgd;
 mod formats;
+mod kubernetes;
 mod layers;
 mod model_check;
 mod operators;

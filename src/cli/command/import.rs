@@ -3,11 +3,12 @@
 use super::super::args::ImportCommand;
 use super::super::input;
 use super::{Failure, Options, Output, Talk};
-use crate::formats::{read_slurm, write_queue, write_snapshot};
+use crate::formats::{read_kubernetes, read_slurm, write_queue, write_snapshot};
 
 pub(super) fn run(import: &ImportCommand, options: &Options, talk: &Talk) -> Result<(), Failure> {
     let files: Vec<&str> = import.files().iter().map(String::as_str).collect();
     let mut dump = match import {
+        ImportCommand::Kubernetes(args) => read_kubernetes(&files, args.topology_keys.as_ref())?,
         ImportCommand::Slurm(_) => read_slurm(&files)?,
     };
     input::tell(&dump.snapshot.notes, talk);

@@ -21,7 +21,8 @@ pub(in crate::formats) struct DumpNode {
     pub(in crate::formats) cpu_milli: Option<u64>,
     pub(in crate::formats) memory_mib: Option<u64>,
     pub(in crate::formats) unschedulable: bool,
-    pub(in crate::formats) unavailable: GpuMask,
+    /// As many of its devices work no more, which ones nobody knows.
+    pub(in crate::formats) broken: u8,
     /// What anybody holds here, where the dump says so itself: more than its jobs explain is held by jobs unknown.
     pub(in crate::formats) held: Held,
 }
@@ -73,8 +74,9 @@ pub(in crate::formats) fn assemble(
     tally: &mut Tally,
 ) -> Result<(Cluster, IndexSource), BuildError> {
     let mut builder = ClusterBuilder::new();
-    for node in nodes {
-        builder.add_node(&spec_of(node))?;
+    let unavailable = broken(nodes, &jobs);
+    for (node, &unavailable) in nodes.iter().zip(&unavailable) {
+        builder.add_node(&NodeSpec { unavailable, ..spec_of(node) })?;
     }
     let mut names = FxHashSet::default();
     jobs.retain(|job| {
@@ -84,7 +86,7 @@ pub(in crate::formats) fn assemble(
         }
         new
     });
-    let mut desk = Desk::new(nodes);
+    let mut desk = Desk::new(nodes, &unavailable);
     desk.seat_named(&mut jobs, tally);
     desk.seat_others(&mut jobs, tally);
     let unknown = desk.unknown(&jobs, &names, tally);
@@ -109,8 +111,28 @@ fn spec_of(node: &DumpNode) -> NodeSpec<'_> {
         cpu_milli: amount(node.cpu_milli),
         memory_mib: amount(node.memory_mib),
         unschedulable: node.unschedulable,
-        unavailable: node.unavailable,
+        unavailable: 0,
     }
+}
+
+/// The broken devices of each node: the highest that nobody is said to hold.
+fn broken(nodes: &[DumpNode], jobs: &[DumpJob]) -> Vec<GpuMask> {
+    let mut named: Vec<GpuMask> = nodes.iter().map(|node| node.held.devices.unwrap_or(0)).collect();
+    for seat in jobs.iter().flat_map(|job| &job.seats) {
+        named[seat.node as usize] |= seat.devices.unwrap_or(0);
+    }
+    let highest = |(node, named): (&DumpNode, GpuMask)| {
+        let mut rest = all_devices(node) & !named;
+        for _ in 0..rest.count_ones().saturating_sub(u32::from(node.broken)) {
+            rest &= rest - 1;
+        }
+        rest
+    };
+    nodes.iter().zip(named).map(highest).collect()
+}
+
+fn all_devices(node: &DumpNode) -> GpuMask {
+    ((1u32 << node.gpus) - 1) as GpuMask
 }
 
 /// Gives devices out.
@@ -124,9 +146,9 @@ struct Desk<'a> {
 }
 
 impl<'a> Desk<'a> {
-    fn new(nodes: &'a [DumpNode]) -> Self {
-        let all = |node: &DumpNode| ((1u32 << node.gpus) - 1) as GpuMask & !node.unavailable;
-        Self { nodes, free: nodes.iter().map(all).collect(), named: 0, chosen: 0 }
+    fn new(nodes: &'a [DumpNode], unavailable: &[GpuMask]) -> Self {
+        let free = nodes.iter().zip(unavailable).map(|(node, broken)| all_devices(node) & !broken);
+        Self { nodes, free: free.collect(), named: 0, chosen: 0 }
     }
 
     fn seat_named(&mut self, jobs: &mut [DumpJob], tally: &mut Tally) {
@@ -152,7 +174,11 @@ impl<'a> Desk<'a> {
                 if seat.gpus == 0 || seat.devices.is_some() {
                     return true;
                 }
+                let before = self.chosen;
                 let devices = self.choose(seat.node as usize, seat.gpus);
+                if self.chosen > before {
+                    tally.met("instances whose devices nobody names: the lowest free ones are assumed", name);
+                }
                 if devices.is_none() {
                     tally.met("instances whose node has no GPUs left for them, left out", name);
                 }

@@ -80,7 +80,7 @@ impl Running {
             cpu_milli: Some(record.cpus.saturating_mul(1000)).filter(|&cpus| cpus > 0),
             memory_mib: Some(record.memory_mib).filter(|&memory| memory > 0),
             unschedulable: !usable,
-            unavailable: 0,
+            broken: 0,
             held: Held {
                 gpus: (used.gpus() + u64::from(sharded.count_ones())).min(u64::from(gpus)) as u8,
                 devices: used.devices.map(|devices| devices | sharded),

@@ -1,0 +1,249 @@
+//! Nodes with GPUs, and the pods that are there.
+
+use std::rc::Rc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::cluster::{MAX_GPUS, Within};
+
+use super::super::dump::{DumpJob, DumpNode, DumpSeat, Tally};
+use super::claim;
+use super::device::{DeviceMap, Devices};
+use super::kinds::{Allowed, Kinds};
+use super::listing::Listing;
+use super::node::NodeRecord;
+use super::pod::PodRecord;
+use super::topology::TopologyKeys;
+
+/// The nodes that are kept, and the jobs there.
+pub(super) struct Running {
+    pub(super) kinds: Kinds,
+    pub(super) nodes: Vec<DumpNode>,
+    pub(super) jobs: Vec<DumpJob>,
+    /// Names that jobs have, with what they stand for.
+    pub(super) names: Names,
+}
+
+/// Takes what a listing holds.
+pub(super) fn running(listing: &mut Listing, keys: &TopologyKeys, tally: &mut Tally) -> Running {
+    let mut places: FxHashMap<Rc<str>, Option<u32>> = FxHashMap::default();
+    listing.nodes.retain(|node| {
+        let new = !node.name.is_empty() && places.insert(node.name.as_str().into(), None).is_none();
+        if !new {
+            tally.met("nodes without a name, or that are listed more than once; the first counts", &node.name);
+        }
+        new
+    });
+    let mut seen: FxHashSet<String> = FxHashSet::default();
+    listing.pods.retain(|pod| {
+        let new = seen.insert(pod.name.clone());
+        if !new {
+            tally.met("pods that are listed more than once; the first counts", &pod.name);
+        }
+        new && !pod.ended
+    });
+    drop(seen);
+    claim::resolve(listing, tally);
+    listing.nodes.retain(|node| is_kept(node, tally));
+    let Listing { nodes: records, pods, .. } = listing;
+    let with_gpus: Vec<&PodRecord> = pods.iter().filter(|pod| pod.request.gpus > 0 && !pod.reserves).collect();
+    let kinds = Kinds::new(records, &with_gpus);
+    let mut nodes = Vec::with_capacity(records.len());
+    for record in records.iter() {
+        places.insert(record.name.as_str().into(), Some(nodes.len() as u32));
+        nodes.push(node(record, keys, &kinds, tally));
+    }
+    let mut here: Vec<Vec<&PodRecord>> = vec![Vec::new(); nodes.len()];
+    for pod in pods.iter().filter(|pod| !pod.node.is_empty()) {
+        match places.get(pod.node.as_str()) {
+            Some(&Some(at)) => here[at as usize].push(pod),
+            Some(None) if pod.request.gpus > 0 => tally.met("pods with GPUs on nodes that are left out", &pod.name),
+            Some(None) => {}
+            None => tally.met("pods on nodes that no list has, left out", &pod.name),
+        }
+    }
+    let (by_name, names) = (FxHashMap::default(), Names::default());
+    let mut jobs = Jobs { kinds: &kinds, nodes: &nodes, keys, jobs: Vec::new(), by_name, names };
+    for (at, (record, pods)) in records.iter().zip(here).enumerate() {
+        jobs.take_node(at as u32, record, &pods, tally);
+    }
+    let (jobs, names) = jobs.finish(tally);
+    Running { kinds, nodes, jobs, names }
+}
+
+fn is_kept(node: &NodeRecord, tally: &mut Tally) -> bool {
+    let why = match node.not_whole() {
+        Some(why) => why,
+        None if node.devices == 0 => "nodes without GPUs, left out",
+        None if node.devices > MAX_GPUS as u64 => "nodes with more than 16 GPUs, left out",
+        None => {
+            if node.slices {
+                tally.met(
+                    "nodes with parts of GPUs (MIG, shares) beside whole ones: the parts are not counted",
+                    &node.name,
+                );
+            }
+            return true;
+        }
+    };
+    tally.met(why, &node.name);
+    false
+}
+
+fn node(record: &NodeRecord, keys: &TopologyKeys, kinds: &Kinds, tally: &mut Tally) -> DumpNode {
+    let place = keys.place(record);
+    let closed = kinds.closed(record);
+    if let Some(why) = closed {
+        tally.met(why, &record.name);
+    }
+    let broken = record.devices - record.gpus;
+    if broken > 0 {
+        tally.met(
+            "nodes with GPUs that cannot be given out; which ones is assumed: the highest that no pod names",
+            &record.name,
+        );
+    }
+    DumpNode {
+        name: record.name.clone(),
+        gpus: record.devices as u8,
+        model: kinds.model(record),
+        domain: place.domain,
+        rack: place.rack,
+        cpu_milli: record.cpu_milli,
+        memory_mib: record.memory_mib,
+        unschedulable: closed.is_some(),
+        broken: broken as u8,
+        ..DumpNode::default()
+    }
+}
+
+/// Puts pods together to jobs.
+struct Jobs<'a> {
+    kinds: &'a Kinds,
+    nodes: &'a [DumpNode],
+    keys: &'a TopologyKeys,
+    jobs: Vec<Member>,
+    by_name: FxHashMap<(String, &'static str), usize>,
+    names: Names,
+}
+
+/// A job as far as its pods have been met.
+struct Member {
+    job: DumpJob,
+    /// What said that its pods are one job; nothing for a pod alone.
+    by: Option<&'static str>,
+    together: Option<String>,
+}
+
+impl Jobs<'_> {
+    fn take_node(&mut self, at: u32, record: &NodeRecord, pods: &[&PodRecord], tally: &mut Tally) {
+        let map = DeviceMap::new(record.hami.as_deref(), pods.iter().map(|pod| &pod.devices));
+        let mut rest = DumpSeat { node: at, ..DumpSeat::default() };
+        for pod in pods {
+            for (is, what) in [
+                (
+                    pod.request.parts > 0,
+                    "running pods with parts of GPUs (MIG, shares): they hold CPU and memory alone",
+                ),
+                (pod.fraction, "running pods that share a GPU, which another pod holds for them"),
+                (pod.reserves, "pods that hold GPUs for others to share: these count as held whole, and are not moved"),
+                (pod.ends && pod.request.gpus > 0, "pods that end, and hold their GPUs until they have"),
+            ] {
+                if is {
+                    tally.met(what, &pod.name);
+                }
+            }
+            if pod.request.gpus == 0 {
+                rest.cpu_milli = rest.cpu_milli.saturating_add(pod.request.cpu_milli);
+                rest.memory_mib = rest.memory_mib.saturating_add(pod.request.memory_mib);
+                continue;
+            }
+            let devices = map.mask(&pod.devices);
+            if devices.is_none() && pod.devices != Devices::Unknown {
+                tally.met("pods whose devices are named in a way that nothing translates", &pod.name);
+            }
+            let seat = DumpSeat {
+                node: at,
+                gpus: pod.request.gpus.min(MAX_GPUS as u64 + 1) as u8,
+                devices,
+                cpu_milli: pod.request.cpu_milli,
+                memory_mib: pod.request.memory_mib,
+            };
+            self.add(pod, seat);
+        }
+        if rest.cpu_milli > 0 || rest.memory_mib > 0 {
+            // One job for all of them: what they leave free matters here, not where they go.
+            let name = self.names.take(format!("{}/without-gpus", record.name), "");
+            let job = DumpJob { name, pinned: true, seats: vec![rest], ..DumpJob::default() };
+            self.jobs.push(Member { job, by: None, together: None });
+        }
+    }
+
+    fn add(&mut self, pod: &PodRecord, seat: DumpSeat) {
+        let (key, by) = match &pod.gang {
+            Some(gang) if !pod.reserves => ((gang.name.clone(), gang.by), Some(gang.by)),
+            _ => ((pod.name.clone(), ""), None),
+        };
+        let at = *self.by_name.entry(key).or_insert_with_key(|(name, by_what)| {
+            let models = match self.kinds.allowed(pod) {
+                Allowed::These(models) => models,
+                Allowed::Nowhere | Allowed::Certain => Vec::new(),
+            };
+            let name = self.names.take(name.clone(), by_what);
+            let job = DumpJob { name, models, ..DumpJob::default() };
+            self.jobs.push(Member { job, by, together: pod.together.clone() });
+            self.jobs.len() - 1
+        });
+        let member = &mut self.jobs[at].job;
+        member.pinned |= pod.pinned || self.kinds.allowed(pod) == Allowed::Certain;
+        member.seats.push(seat);
+    }
+
+    fn finish(self, tally: &mut Tally) -> (Vec<DumpJob>, Names) {
+        let Self { nodes, keys, jobs, names, .. } = self;
+        let finish = |Member { mut job, by, together }: Member| {
+            if let Some(by) = by {
+                tally.met(format!("running jobs whose pods are one by {by}"), &job.name);
+            }
+            job.within = together.and_then(|key| within(keys, &key)).filter(|&within| {
+                let place = |seat: &DumpSeat| {
+                    let node = &nodes[seat.node as usize];
+                    (&node.rack, (within == Within::Domain).then_some(&node.domain))
+                };
+                job.seats.iter().all(|seat| place(seat) == place(&job.seats[0]))
+            });
+            // It runs where it runs, whatever its pods ask for now.
+            if !job.models.is_empty() {
+                for seat in &job.seats {
+                    let here = nodes[seat.node as usize].model.as_ref();
+                    job.models.extend(here.filter(|here| !job.models.contains(here)).cloned());
+                }
+            }
+            job
+        };
+        (jobs.into_iter().map(finish).collect(), names)
+    }
+}
+
+/// The bond between the pods of a gang that must share the value of this label.
+pub(super) fn within(keys: &TopologyKeys, key: &str) -> Option<Within> {
+    keys.level(key).map(|is_domain| if is_domain { Within::Domain } else { Within::Rack })
+}
+
+/// Names that jobs have. A pod and a gang may be called the same.
+#[derive(Debug, Default)]
+pub(super) struct Names(FxHashSet<String>);
+
+impl Names {
+    /// The name itself if nobody has it, else one with what it is by.
+    pub(super) fn take(&mut self, name: String, by: &str) -> String {
+        let mut free = name;
+        if self.0.contains(&free) && !by.is_empty() {
+            free = format!("{free} ({by})");
+        }
+        while !self.0.insert(free.clone()) {
+            free.push('\'');
+        }
+        free
+    }
+}
