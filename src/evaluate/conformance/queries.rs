@@ -45,14 +45,14 @@ pub(super) fn fgd_query(cluster: &Cluster, seed: u64) -> FgdQuery {
     let mut numbers = Numbers::new(seed);
     let nodes = cluster.nodes().len() as u32;
     let mut typical: Vec<(Request, u64)> = Vec::new();
-    for _ in 0..40 {
+    for _ in 0..36 {
         // The least popular are left out; some counts need all 32 bits.
         let count = [1, 7, 1 << 20, u64::from(u32::MAX)][numbers.below(4) as usize];
         typical.push((fgd_request(cluster, nodes, &mut numbers), count));
     }
     let typical = Typical::new(cluster, typical.iter().map(|(request, count)| (request, *count)));
     let mut query = FgdQuery::new(cluster, &typical);
-    for _ in 0..10 {
+    for _ in 0..6 {
         query.push(cluster, &fgd_request(cluster, nodes, &mut numbers));
     }
     query
