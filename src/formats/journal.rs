@@ -26,6 +26,11 @@ impl Journal {
         PathBuf::from(name)
     }
 
+    /// Whether a file has the name of a journal.
+    pub(super) fn is_one(path: &Path) -> bool {
+        path.as_os_str().as_encoded_bytes().ends_with(SUFFIX.as_bytes())
+    }
+
     /// Opens a journal, which need not be there yet, and returns the lines that it has. What follows the last end of a line
     /// is a line that was cut off, and is removed.
     ///
@@ -39,7 +44,7 @@ impl Journal {
         })?;
         let mut lines = Vec::new();
         file.read_to_end(&mut lines)?;
-        let whole = lines.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+        let whole = whole_lines(&lines);
         if whole < lines.len() {
             lines.truncate(whole);
             file.set_len(whole as u64)?;
@@ -64,6 +69,11 @@ impl Journal {
     pub fn remove(self) -> io::Result<()> {
         std::fs::remove_file(&self.path)
     }
+}
+
+/// How many bytes the lines take that have their end.
+pub(super) fn whole_lines(bytes: &[u8]) -> usize {
+    bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1)
 }
 
 #[cfg(test)]

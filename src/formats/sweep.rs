@@ -1,11 +1,13 @@
 //! The rows of a sweep, our own format: JSONL, a line for each cell that was played.
 
 use std::collections::BTreeMap;
-use std::io::BufRead;
+use std::io::{BufRead, Read};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use super::error::FormatError;
+use super::journal::{Journal, whole_lines};
 use super::lines::Lines;
 use super::source::Source;
 
@@ -97,7 +99,8 @@ pub struct SweepRows {
 }
 
 impl SweepRows {
-    /// Takes the rows of a file, or of standard input for `-`; it may be gzip'd.
+    /// Takes the rows of a file, or of standard input for `-`; it may be gzip'd. In a journal, a last line without its end
+    /// is one that was cut off, and is passed over.
     ///
     /// # Errors
     /// If it cannot be read, a line is no row, or a row belongs to another sweep or says something else than one that is
@@ -105,6 +108,12 @@ impl SweepRows {
     pub fn read(&mut self, path: &str) -> Result<(), FormatError> {
         let mut source = Source::open(path)?;
         let name = source.name().to_owned();
+        if Journal::is_one(Path::new(path)) {
+            let mut lines = Vec::new();
+            source.reader().read_to_end(&mut lines).map_err(|error| FormatError::unreadable(&name, error))?;
+            lines.truncate(whole_lines(&lines));
+            return self.read_from(&name, &lines[..]);
+        }
         self.read_from(&name, source.reader())
     }
 
@@ -173,7 +182,7 @@ impl SweepRows {
             if from < cell {
                 missing.push((from, cell - 1));
             }
-            from = cell + 1;
+            from = cell.saturating_add(1);
         }
         missing
     }

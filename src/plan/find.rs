@@ -23,6 +23,22 @@ pub fn plan(cluster: &Cluster, goal: Goal, options: &PlanOptions) -> Plan {
     let site = Site { cluster, goal, movable: &options.movable, cost: options.cost };
     let max_moves = options.max_moves.filter(|_| goal == Goal::LeastPartial);
     let mut answer = Finder { site, mode: options.mode, max_moves, effort: &mut effort }.find();
+    if answer.feasible.is_none() && matches!(options.cost, Cost::Gpus | Cost::Seconds) {
+        // Many kinds of costs make many kinds of nodes. By moves they are alike: some plan is better than none.
+        let site = Site { cost: Cost::Moves, ..site };
+        let by_moves = Finder { site, mode: options.mode, max_moves, effort: &mut effort }.find();
+        answer = match by_moves.feasible {
+            Some(true) => {
+                let seconds = by_moves.seconds(cluster).unwrap_or(u64::MAX);
+                let cost = if options.cost == Cost::Gpus { by_moves.moved_gpus() } else { seconds };
+                let optimal = answer.lower_bound.is_some_and(|bound| cost <= bound);
+                let lower_bound = answer.lower_bound;
+                Plan { cost, optimal, lower_bound, second_optimal: false, jobs_optimal: false, ..by_moves }
+            }
+            Some(false) => by_moves,
+            None => answer,
+        };
+    }
     if answer.feasible == Some(false) {
         (answer.why, answer.relax) = verdict(&site, answer.why, &mut effort);
     }
@@ -71,6 +87,11 @@ impl Finder<'_> {
             // It may fit beside another share, which is not looked at.
             found.lower_bound = Some(0);
         }
+        if self.site.goal == Goal::LeastPartial && self.site.some_cordoned_node_is_partial() {
+            // What runs there stays there in these plans; whether it would do better to leave is not looked at.
+            found.lower_bound = found.lower_bound.map(|_| 0);
+            found.partial_proved = false;
+        }
         let mut why = None;
         if self.mode == Mode::Hitless && found.lower_bound.is_some() {
             let order = found.best.as_mut().and_then(|(_, rough)| {
@@ -116,7 +137,8 @@ impl Finder<'_> {
                     }
                     answer.optimal = few && answer.lower_bound.is_some_and(|bound| answer.cost <= bound);
                     let by_jobs = self.site.cost == Cost::Jobs;
-                    answer.second_optimal = answer.steps.is_empty() || answer.optimal && found.second && !by_jobs;
+                    answer.second_optimal =
+                        few && answer.steps.is_empty() || answer.optimal && found.second && !by_jobs;
                     let fewest_moves = answer.optimal && (self.site.cost == Cost::Moves || answer.second_optimal);
                     answer.jobs_optimal = by_jobs && answer.optimal
                         || fewest_moves && answer.jobs_disturbed() <= self.fewest_jobs(&answer);

@@ -131,6 +131,11 @@ impl Site<'_> {
         self.job().is_some_and(|job| self.cluster.request_of(job).is_share())
     }
 
+    /// Whether a cordoned node is neither empty nor full.
+    pub(super) fn some_cordoned_node_is_partial(&self) -> bool {
+        self.cluster.nodes().iter().any(|node| !node.schedulable() && node.busy() != 0 && node.free() != 0)
+    }
+
     /// Whether some running job must stay together while its instances may be moved.
     pub(super) fn some_gang_stays(&self) -> bool {
         self.cluster.job_ids().any(|job| {

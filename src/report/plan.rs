@@ -205,6 +205,7 @@ impl PlanReport<'_> {
                 let (instances, gpus) = (self.cluster.job(job).instances(), self.cluster.request_of(job).gpus);
                 format!("{} ({} × {gpus} GPUs)", printable(self.cluster.job_name(job)), grouped(instances))
             }
+            Goal::FreeNodes(1) => "a free node".to_owned(),
             Goal::FreeNodes(count) => format!("{} free nodes", grouped(count)),
             Goal::FreeRegion(Within::Domain) => "a free domain".to_owned(),
             Goal::FreeRegion(Within::Rack) => "a free rack".to_owned(),
@@ -220,7 +221,9 @@ impl PlanReport<'_> {
             (Some(true), _) if self.goal == Goal::LeastPartial => {
                 let partial = self.after.unwrap_or(self.before).partial;
                 let mode = self.mode.name();
-                format!("{} move{s} lead to {} partial nodes, {mode}.", grouped(moves as i64), grouped(partial))
+                let (lead, nodes) =
+                    (if moves == 1 { "leads" } else { "lead" }, if partial == 1 { "node" } else { "nodes" });
+                format!("{} move{s} {lead} to {} partial {nodes}, {mode}.", grouped(moves as i64), grouped(partial))
             }
             (Some(true), _) if moves == 0 => format!("Room for {goal} is there: nothing has to move."),
             (Some(true), _) => {

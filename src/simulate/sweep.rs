@@ -68,7 +68,7 @@ pub struct Cell {
 impl Grid {
     /// The number of its cells.
     pub fn n_cells(&self) -> u64 {
-        self.n_scenes() * self.cells_a_scene()
+        self.n_scenes().saturating_mul(self.cells_a_scene())
     }
 
     /// A scene is a day with a size: what cells that share it play on is built once.
@@ -77,7 +77,9 @@ impl Grid {
     }
 
     fn cells_a_scene(&self) -> u64 {
-        [self.move_costs_s.len(), self.seeds.len(), self.schedulers.len()].iter().map(|&n| n as u64).product()
+        [self.move_costs_s.len(), self.seeds.len(), self.schedulers.len()]
+            .iter()
+            .fold(1, |all, &n| all.saturating_mul(n as u64))
     }
 
     /// The day and the size of a scene.

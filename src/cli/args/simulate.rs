@@ -55,7 +55,7 @@ pub(in super::super) struct SimulateArgs {
     #[arg(long, value_name = "FILE")]
     pub(in super::super) events: Option<String>,
     /// Tell why this job of the trace waited and which nodes it could have had, under each policy, instead of comparing them
-    #[arg(long, value_name = "JOB", conflicts_with = "series")]
+    #[arg(long, value_name = "JOB", conflicts_with_all = ["series", "minutes", "jobset", "html", "svg"])]
     pub(in super::super) explain: Option<String>,
     /// In which order jobs start
     #[arg(long, default_value = Discipline::Fifo.name(), value_parser = discipline())]

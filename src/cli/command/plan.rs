@@ -29,6 +29,16 @@ pub(super) fn run(args: &PlanArgs, options: &Options, talk: &Talk) -> Result<(),
         (None, None) if args.target.is_some() => Goal::LeastPartial,
         (None, None) => Goal::FreeRegion(if args.free_domain { Within::Domain } else { Within::Rack }),
     };
+    if let Goal::FreeRegion(within) = goal {
+        let (option, what, n) = match within {
+            Within::Domain => ("--free-domain", "domain", cluster.n_domains()),
+            Within::Rack => ("--free-rack", "rack", cluster.n_racks()),
+        };
+        if n == 0 {
+            let text = format_args!("{option}: found no node with a {what}, expected some in the cluster");
+            return Err(Failure::input(text));
+        }
+    }
     let deadline = Instant::now().checked_add(Duration::from_secs(args.time_limit));
     let mut settings = PlanOptions::new(&cluster, args.mode, Effort::new(STEPS, deadline));
     settings.cost = args.cost;

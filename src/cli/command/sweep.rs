@@ -62,6 +62,9 @@ pub(super) fn run(args: &SweepArgs, options: &Options, talk: &Talk) -> Result<()
     }
 }
 
+/// The most cells of a sweep: their rows take some gigabytes.
+const MOST_CELLS: u64 = 4_000_000;
+
 /// The sweep that the arguments describe.
 fn sweep(args: &SweepArgs, talk: &Talk) -> Result<Sweep, Failure> {
     let schedulers = schedulers(&args.policy, (args.compact, args.migration_budget), args.round)?;
@@ -89,6 +92,10 @@ fn sweep(args: &SweepArgs, talk: &Talk) -> Result<Sweep, Failure> {
         seeds: args.seed.0.clone(),
         schedulers,
     };
+    if grid.n_cells() > MOST_CELLS {
+        let n = grid.n_cells();
+        return Err(Failure::input(format_args!("found a grid of {n} cells, expected at most {MOST_CELLS}")));
+    }
     let options =
         SweepOptions { discipline: args.discipline, until: args.until, gpus_per_node: NODE, most_nodes: MOST_NODES };
     Ok(Sweep::new(jobs, cluster, grid, options))

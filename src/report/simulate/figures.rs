@@ -119,7 +119,7 @@ impl Source<'_> {
         let most = most.map(|bucket| bucket.extent(gauge).max).max().unwrap_or(0) as f64;
         let (y, bound) = match gauge {
             Gauge::NSif => {
-                let name = if bound == 2 { "2/N".to_owned() } else { format!("2/N in each of {} pools", bound / 2) };
+                let name = if bound == 2 { "2".to_owned() } else { format!("2 in each of {} pools", bound / 2) };
                 (Axis::log_counts(most.max(bound as f64)), Some((bound as f64, name)))
             }
             Gauge::BusyGpus => (Axis::percent(), None),

@@ -91,3 +91,49 @@ fn inputs_may_be_piped() {
     let output = pipe("plan --cluster - --queue plan-queue.jsonl --job wide", &cluster);
     assert_eq!(output.stdout, run(&format!("{SMALL} --job wide")).stdout);
 }
+
+/// The answer for a cluster of these nodes and running jobs.
+fn of_cluster(cluster: &Value, options: &str) -> Value {
+    let output = pipe(&format!("plan --cluster - {options}"), cluster.to_string().as_bytes());
+    assert_eq!(output.status.code(), Some(0), "{options}: {}", text(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn where_all_costs_differ_there_is_a_plan_all_the_same() {
+    let nodes: Vec<Value> = (0..20).map(|i| json!({"name": format!("n{i}"), "gpus": 8})).collect();
+    let job = |i: u32| {
+        json!({"job": format!("j{i}"), "gpus_per_instance": 1, "remaining_s": 1000 + i,
+               "instances": [{"node": format!("n{i}")}]})
+    };
+    let cluster = json!({"nodes": nodes, "running": (0..20).map(job).collect::<Vec<_>>()});
+    for mode in ["stop-first", "hitless"] {
+        let answer = of_cluster(&cluster, &format!("--cost seconds --free-nodes 1 --mode {mode}"));
+        assert_eq!((&answer["feasible"], &answer["moves"]), (&json!(true), &json!(1)), "{answer}");
+        // It may not be the cheapest, and says so then.
+        let seconds = answer["lower_bound"].as_u64().unwrap();
+        assert!(seconds <= 1000 && (answer["optimal"] == json!(false) || seconds == 1000), "{answer}");
+    }
+}
+
+#[test]
+fn nothing_is_claimed_of_partial_nodes_that_are_cordoned() {
+    let node = |name: &str, schedulable: bool| json!({"name": name, "gpus": 8, "schedulable": schedulable});
+    let job = |name: &str, node: &str| json!({"job": name, "gpus_per_instance": 4, "instances": [{"node": node}]});
+    let cluster = |cordoned: bool| json!({"nodes": [node("a", true), node("b", !cordoned)], "running": [job("x", "a"), job("y", "b")]});
+    let open = of_cluster(&cluster(false), "--target sif=0");
+    assert_eq!((&open["moves"], &open["optimal"]), (&json!(1), &json!(true)));
+    assert_eq!(of_cluster(&cluster(true), "--target sif=0")["optimal"], json!(false));
+}
+
+#[test]
+fn a_region_is_made_free_only_where_there_are_some() {
+    let cluster = json!({"nodes": [{"name": "a", "gpus": 8}]}).to_string();
+    for (option, part) in
+        [("--free-rack", "found no node with a rack"), ("--free-domain", "found no node with a domain")]
+    {
+        let output = pipe(&format!("plan --cluster - {option}"), cluster.as_bytes());
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
+        assert!(text(&output.stderr).contains(part), "{}", text(&output.stderr));
+    }
+}

@@ -77,6 +77,13 @@ fn threads_and_shards_change_nothing() {
 }
 
 #[test]
+fn a_grid_is_not_larger_than_memory_holds() {
+    let huge = "sweep --trace synthetic:10 --nodes 3 --seed 0..1000000 --move-cost 0..1000000";
+    fails(huge, 2, "found a grid of");
+    fails(&format!("{huge} --shard 1/1000000000000"), 2, "cells, expected at most");
+}
+
+#[test]
 fn a_sweep_that_was_cut_short_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("rows.jsonl");
@@ -88,6 +95,9 @@ fn a_sweep_that_was_cut_short_goes_on() {
         std::fs::write(&partial, &whole[..cut]).unwrap();
         fails(&sweep, 2, "--resume");
         assert_eq!(std::fs::read(&partial).unwrap(), &whole[..cut]);
+        // The lines that are whole can be merged as they lie there.
+        let lines = text(&whole[..cut]).matches('\n').count();
+        assert_eq!(rows(&ok(&format!("merge {} --partial", partial.display()))).len(), lines);
         let output = run(&format!("{sweep} --resume"));
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
         let kept = ends.iter().filter(|&&end| end < cut).count();
