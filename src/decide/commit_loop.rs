@@ -232,9 +232,7 @@ impl<'s> CommitLoop<'s> {
         }
         end(&mut transaction, ended, &self.options);
         record(&mut self.decision, &mut self.window, &transaction);
-        if let Some(scorer) = &mut self.scorer {
-            transaction.log().iter().for_each(|edit| scorer.changed(edit.node()));
-        }
+        tell(&mut self.scorer, &transaction);
         transaction.commit();
         self.decision.status = Status::Removed;
         self.account();
@@ -249,9 +247,7 @@ impl<'s> CommitLoop<'s> {
         let mut transaction = self.state.begin();
         how.run(&mut transaction);
         record(&mut self.decision, &mut self.window, &transaction);
-        if let Some(scorer) = &mut self.scorer {
-            transaction.log().iter().for_each(|edit| scorer.changed(edit.node()));
-        }
+        tell(&mut self.scorer, &transaction);
         transaction.commit();
         self.decision.status = Status::Removed;
         self.account();
@@ -375,9 +371,7 @@ impl<'s> CommitLoop<'s> {
         let mut transaction = self.state.begin();
         end(&mut transaction, jobs, &self.options);
         record(&mut self.decision, &mut self.window, &transaction);
-        if let Some(scorer) = &mut self.scorer {
-            transaction.log().iter().for_each(|edit| scorer.changed(edit.node()));
-        }
+        tell(&mut self.scorer, &transaction);
         transaction.commit();
         Status::Removed
     }
@@ -404,6 +398,13 @@ fn usual(cluster: &Cluster) -> Typical {
     let jobs: Vec<&Job> =
         if waiting.clone().next().is_some() { waiting.collect() } else { cluster.jobs().iter().collect() };
     Typical::new(cluster, jobs.iter().map(|job| (cluster.request(job.request()), u64::from(job.instances()))))
+}
+
+/// Tells who keeps scores which nodes an event changed.
+fn tell(scorer: &mut Option<Scorer>, transaction: &Transaction<'_>) {
+    if let Some(scorer) = scorer {
+        transaction.log().iter().for_each(|edit| scorer.changed(edit.node()));
+    }
 }
 
 /// Reads off an event, before it is committed, what it moved and what it touched.

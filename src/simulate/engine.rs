@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::anchor::State;
 use crate::cluster::{JobId, NodeId};
-use crate::decide::{CommitLoop, Repack, Why};
+use crate::decide::{CommitLoop, PlaceOptions, Repack, Why};
 use crate::workload::{NodeChange, TraceJob};
 
 use super::backfill::Reservation;
@@ -58,16 +58,22 @@ pub fn simulate_observed(
     match scheduler.place_options(options.seed) {
         Some(settings) => {
             let mut state = State::new(scenario.cluster().clone());
-            let mut site = CommitLoop::new(&mut state, settings);
-            if let Some(typical) = scenario.typical() {
-                site = site.with_typical(typical.clone());
-            }
+            let site = commit_loop(scenario, &mut state, settings);
             Ok(Engine::new(scenario, options, scheduler, site).run(scheduler, observer))
         }
         None => {
             let site = Oracle::new(scenario)?;
             Ok(Engine::new(scenario, options, scheduler, site).run(scheduler, observer))
         }
+    }
+}
+
+/// The commit loop on the state of a scenario, which may say what is typical for FGD.
+pub(super) fn commit_loop<'s>(scenario: &Scenario, state: &'s mut State, settings: PlaceOptions) -> CommitLoop<'s> {
+    let site = CommitLoop::new(state, settings);
+    match scenario.typical() {
+        Some(typical) => site.with_typical(typical.clone()),
+        None => site,
     }
 }
 

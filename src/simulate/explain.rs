@@ -1,9 +1,9 @@
 //! Why one job waited: whom it waited behind, and what kept them.
 
 use crate::anchor::State;
-use crate::decide::{CommitLoop, Offer, Why};
+use crate::decide::{Offer, Why};
 
-use super::engine::{Engine, SimOptions, Watch};
+use super::engine::{Engine, SimOptions, Watch, commit_loop};
 use super::outcome::JobOutcome;
 use super::scenario::Scenario;
 use super::scheduler::Scheduler;
@@ -69,10 +69,7 @@ pub fn explain(
     match scheduler.place_options(options.seed) {
         Some(settings) => {
             let mut state = State::new(scenario.cluster().clone());
-            let mut site = CommitLoop::new(&mut state, settings);
-            if let Some(typical) = scenario.typical() {
-                site = site.with_typical(typical.clone());
-            }
+            let site = commit_loop(scenario, &mut state, settings);
             Ok(look(Engine::new(scenario, options, scheduler, site), scheduler, position))
         }
         None => {
