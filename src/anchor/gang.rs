@@ -60,6 +60,7 @@ fn place_in(mover: &mut Mover<'_, '_>, job: JobId, request: &Request, region: Op
         // What follows in general, without a list.
         let instance = mover.transaction.cluster().instances_of(job).next();
         if let Some(instance) = instance
+            && request.is_share()
             && take_beside(mover, instance, request, &scope)
         {
             return true;
@@ -92,7 +93,7 @@ fn place_in(mover: &mut Mover<'_, '_>, job: JobId, request: &Request, region: Op
 /// Places as many instances as go one by one; returns how many.
 fn step_by_step(mover: &mut Mover<'_, '_>, instances: &[InstanceId], request: &Request, scope: &Scope<'_>) -> usize {
     for (placed, &instance) in instances.iter().enumerate() {
-        if take_beside(mover, instance, request, scope) {
+        if request.is_share() && take_beside(mover, instance, request, scope) {
             continue;
         }
         let Some(node) = scope.choose(mover.transaction.state(), request) else { return placed };
@@ -104,8 +105,7 @@ fn step_by_step(mover: &mut Mover<'_, '_>, instances: &[InstanceId], request: &R
     instances.len()
 }
 
-/// Puts a share on a device beside other shares, which changes no composition. False for any other instance, and where no
-/// such device has enough left.
+/// Puts a share on a device beside other shares, which changes no composition. False where no such device has enough left.
 fn take_beside(mover: &mut Mover<'_, '_>, instance: InstanceId, request: &Request, scope: &Scope<'_>) -> bool {
     let among = |node: NodeId| scope.region().is_none_or(|nodes| nodes.binary_search(&node).is_ok());
     let device = mover.transaction.state().device_beside(request, among);

@@ -210,10 +210,17 @@ impl PoolState {
         }
     }
 
-    /// A node changed what it holds.
-    pub(super) fn change(&mut self, position: u32, from: Composition, to: Composition, schedulable: bool) {
+    /// A node holds one instance more, or one less, than before. Returns how many GPUs it has busy that were free; fewer
+    /// than 0 if they became free.
+    pub(super) fn change(&mut self, position: u32, from: Composition, to: Composition, schedulable: bool) -> i8 {
         let before = self.shapes[usize::from(from.number())];
         let after = self.shapes[usize::from(to.number())];
+        if after.busy > before.busy {
+            self.fragmentation.add(after.busy - before.busy, 1);
+        } else {
+            self.fragmentation.remove(before.busy - after.busy, 1);
+        }
+        let taken = after.busy as i8 - before.busy as i8;
         let moved = |counted: u8| i32::from(after.is(counted)) - i32::from(before.is(counted));
         let counts_differ = !before.counts_like(after);
         if counts_differ {
@@ -221,7 +228,7 @@ impl PoolState {
             self.n_outside = self.n_outside.wrapping_add_signed(moved(Counted::OUTSIDE).into());
         }
         if !schedulable {
-            return;
+            return taken;
         }
         let (had_free, has_free) = (self.pool.capacity - before.busy, self.pool.capacity - after.busy);
         self.n_by_free[usize::from(had_free)] -= 1;
@@ -246,6 +253,7 @@ impl PoolState {
                 _ => {}
             }
         }
+        taken
     }
 
     /// The most instances of `gpus` (at least 1) that fit on the schedulable nodes as they are, GPUs alone.

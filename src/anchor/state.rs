@@ -7,7 +7,7 @@ use super::pool_state::PoolState;
 use super::shared_devices::SharedDevices;
 use super::transaction::Journal;
 use crate::cluster::{
-    Cluster, Composition, DomainId, Edit, EditError, JobId, NodeId, NodeSet, PerSize, PoolId, RackId, Request,
+    Cluster, Composition, DomainId, Edit, EditError, GpuMask, JobId, NodeId, NodeSet, PerSize, PoolId, RackId, Request,
     RequestId, TooManyNames, Within,
 };
 
@@ -252,64 +252,58 @@ impl State {
     }
 
     pub(super) fn apply(&mut self, edit: Edit) -> Result<(), EditError> {
-        let before = self.cluster.nodes().get(edit.node().index()).map(|node| node.composition());
-        let left = before.and_then(|_| self.left_of_shared(edit));
+        let before = self.cluster.nodes().get(edit.node().index()).map(|node| (node.composition(), node.shared()));
+        let left = before.and_then(|(_, shared)| self.left_of_shared(shared, edit));
         self.cluster.apply_one(edit)?;
-        if let Some(before) = before {
+        if let Some((before, _)) = before {
             self.reindex(edit, before, left);
         }
         Ok(())
     }
 
     pub(super) fn undo(&mut self, edit: Edit) {
-        let before = self.cluster.node(edit.node()).composition();
-        let left = self.left_of_shared(edit);
+        let node = self.cluster.node(edit.node());
+        let (before, left) = (node.composition(), self.left_of_shared(node.shared(), edit));
         self.cluster.undo(&[edit]);
-        self.reindex(edit.inverse(), before, left);
+        self.reindex(edit, before, left);
     }
 
-    /// What is left of the device of an edit, if shares lie on it.
-    fn left_of_shared(&self, edit: Edit) -> Option<(u8, u16)> {
+    /// What is left of the device of an edit, if shares lie on it: it is among the `shared` ones of its node.
+    fn left_of_shared(&self, shared: GpuMask, edit: Edit) -> Option<(u8, u16)> {
+        // Most clusters have no shares, and every edit comes by here.
+        if shared == 0 { None } else { self.left_of_one_shared(edit) }
+    }
+
+    #[cold]
+    fn left_of_one_shared(&self, edit: Edit) -> Option<(u8, u16)> {
         let (Edit::Take { node, gpus, .. } | Edit::Free { node, gpus, .. }) = edit else { return None };
-        if self.cluster.node(node).shared() & gpus == 0 {
-            return None;
-        }
         self.cluster.shared_left(node).find(|&(gpu, _)| gpus >> gpu & 1 == 1)
     }
 
-    /// Brings the indexes up to date with an edit, before which the node held `before` and shares left `left` of the
-    /// device.
+    /// Brings the indexes up to date with an edit, or with one that was taken back, before which the node held `before`
+    /// and shares left `left` of the device.
     fn reindex(&mut self, edit: Edit, before: Composition, left: Option<(u8, u16)>) {
-        let (id, gpus, takes) = match edit {
-            Edit::Take { node, gpus, .. } => (node, gpus, true),
-            Edit::Free { node, gpus, .. } => (node, gpus, false),
-            Edit::Cordon(id) | Edit::Uncordon(id) => return self.reindex_cordon(id),
-        };
-        let left_now = self.left_of_shared(edit);
+        if let Edit::Cordon(id) | Edit::Uncordon(id) = edit {
+            return self.reindex_cordon(id);
+        }
+        let id = edit.node();
         let node = self.cluster.node(id);
+        let open = node.schedulable();
+        let left_now = self.left_of_shared(node.shared(), edit);
         if let Some((gpu, _)) = left.or(left_now)
-            && node.schedulable()
+            && open
         {
             self.shared.change(id, gpu, left.map(|(_, left)| left), left_now.map(|(_, left)| left));
         }
-        if before == node.composition() {
+        let (after, pool_id) = (node.composition(), node.pool());
+        if before == after {
             // A CPU-only instance, or a share beside others.
             return;
         }
-        let n = gpus.count_ones() as u8;
-        if !self.is_dirty[node.pool().index()] {
-            self.is_dirty[node.pool().index()] = true;
-            self.dirty.push(node.pool());
-        }
-        let pool = &mut self.pools[node.pool().index()];
-        pool.change(self.positions[id.index()], before, node.composition(), node.schedulable());
-        let counted = if node.schedulable() { u64::from(n) } else { 0 };
-        if takes {
-            pool.fragmentation_mut().add(n, 1);
-            self.free_gpus -= counted;
-        } else {
-            pool.fragmentation_mut().remove(n, 1);
-            self.free_gpus += counted;
+        self.mark_dirty(pool_id);
+        let taken = self.pools[pool_id.index()].change(self.positions[id.index()], before, after, open);
+        if open {
+            self.free_gpus = self.free_gpus.wrapping_add_signed(-i64::from(taken));
         }
     }
 

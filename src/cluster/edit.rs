@@ -121,6 +121,7 @@ impl Cluster {
     }
 
     /// Whether one edit is possible now.
+    #[inline]
     fn check(&self, edit: Edit) -> Result<(), EditError> {
         let (instance, node_id, gpus) = match edit {
             Edit::Take { instance, node, gpus } | Edit::Free { instance, node, gpus } => (instance, node, gpus),
@@ -155,6 +156,7 @@ impl Cluster {
     }
 
     /// The one function that changes who holds what and which nodes take more.
+    #[inline]
     pub(super) fn step(&mut self, edit: Edit) {
         let (instance, node_id, gpus, takes) = match edit {
             Edit::Take { instance, node, gpus } => (instance, node, gpus, true),
