@@ -7,6 +7,7 @@ use super::policy::score::Scoring;
 use super::policy::{Method, Policy};
 use super::ranking::Window;
 use super::repack::Repack;
+use super::room::{self, RoomLimits, RoomMaker};
 use super::scorer::Scorer;
 use super::why::{self, Why};
 use crate::anchor::{self, Migration, Rules, Shape, State, Transaction, Trigger, Variant};
@@ -95,6 +96,10 @@ pub struct CommitLoop<'s> {
     window: Window,
     /// For the policies that score nodes.
     scorer: Option<Scorer>,
+    /// For the policy that moves others.
+    room_maker: Option<Box<dyn RoomMaker>>,
+    /// The most running jobs that the next decisions may disturb by that.
+    most_disturbed: Option<u64>,
     /// The threads that rank, once a window has something to rank; `None` where they could not be started.
     threads: Option<Option<rayon::ThreadPool>>,
     /// N·SIF of the state.
@@ -124,6 +129,8 @@ impl<'s> CommitLoop<'s> {
             placer: Placer::default(),
             window: Window::default(),
             scorer: None,
+            room_maker: None,
+            most_disturbed: None,
             threads: None,
             n_sif,
             decision,
@@ -150,6 +157,18 @@ impl<'s> CommitLoop<'s> {
             self.scorer = Some(scorer);
         }
         self
+    }
+
+    /// The same, with somebody who knows which moves make room, if the policy asks for that. Without, it is best-fit.
+    #[must_use]
+    pub fn with_room_maker(mut self, room_maker: Box<dyn RoomMaker>) -> Self {
+        self.room_maker = Some(room_maker).filter(|_| self.options.policy.makes_room());
+        self
+    }
+
+    /// How many running jobs each of the next decisions may disturb to make room; `None` is no limit, as at first.
+    pub fn limit_disturbed(&mut self, most: Option<u64>) {
+        self.most_disturbed = most;
     }
 
     /// The same, with a backend that ranks nodes for the windows, or scores them for `fgd`. It never shows in a result;
@@ -308,6 +327,14 @@ impl<'s> CommitLoop<'s> {
     }
 
     fn submit(&mut self, job: JobId, index: usize) -> Status {
+        match self.place(job, index) {
+            Status::Blocked(Why::Fragmentation | Why::Constraint) if self.make_room(job) => Status::Placed,
+            status => status,
+        }
+    }
+
+    /// Places a job as the policy does by itself.
+    fn place(&mut self, job: JobId, index: usize) -> Status {
         self.needs.update(self.state.cluster());
         let registered = *self.state.cluster().job(job);
         let (need, instances) = (self.needs.of(registered.request()), registered.instances());
@@ -346,11 +373,7 @@ impl<'s> CommitLoop<'s> {
             }
         };
         if placed {
-            let cluster = transaction.cluster();
-            let held = cluster.instances_of(job).map(|instance| cluster.instance(instance));
-            self.decision.placements.extend(held.filter_map(|held| Some((held.node()?, held.gpus()))));
-            record(&mut self.decision, &mut self.window, &transaction);
-            transaction.commit();
+            keep(&mut self.decision, &mut self.window, transaction, job);
             return Status::Placed;
         }
         drop(transaction);
@@ -364,6 +387,25 @@ impl<'s> CommitLoop<'s> {
         }
     }
 
+    /// Starts a job that does not fit as things are, by the moves of whoever knows some. False, with nothing changed, if
+    /// nobody does.
+    fn make_room(&mut self, job: JobId) -> bool {
+        let Some(room_maker) = &mut self.room_maker else { return false };
+        let limits = RoomLimits { most_moves: self.options.migration_budget, most_jobs: self.most_disturbed };
+        let registered = self.state.cluster().job(job);
+        let (need, instances) = (self.needs.of(registered.request()), registered.instances());
+        if limits.forbid_all() || !room::may_fit_repacked(self.state, need, instances) {
+            return false;
+        }
+        let Some(room) = room_maker.make_room(self.state.cluster(), job, limits) else { return false };
+        let mut transaction = self.state.begin();
+        if !transaction.start(job) || room.carry_out(&mut transaction, job).is_err() {
+            return false;
+        }
+        keep(&mut self.decision, &mut self.window, transaction, job);
+        true
+    }
+
     fn remove(&mut self, jobs: &[JobId]) -> Status {
         if !jobs.iter().any(|&job| self.state.cluster().job(job).runs()) {
             return Status::Absent;
@@ -375,6 +417,15 @@ impl<'s> CommitLoop<'s> {
         transaction.commit();
         Status::Removed
     }
+}
+
+/// Keeps the start of a job.
+fn keep(decision: &mut Decision, window: &mut Window, transaction: Transaction<'_>, job: JobId) {
+    let cluster = transaction.cluster();
+    let held = cluster.instances_of(job).map(|instance| cluster.instance(instance));
+    decision.placements.extend(held.filter_map(|held| Some((held.node()?, held.gpus()))));
+    record(decision, window, &transaction);
+    transaction.commit();
 }
 
 /// Ends jobs as one event.

@@ -9,6 +9,7 @@
 //! | `realise.rs` | from classes back to nodes and instances, few jobs disturbed |
 //! | `order.rs`, `exhaust.rs` | moves one after another: an order, or an exhaustive search |
 //! | `steps.rs` | the plan carried out on the ledger |
+//! | `room.rs` | the fewest moves for the commit loop |
 //! | `hosting.rs` | a bound without a program, by which racks and domains are ranked |
 //! | `question.rs`, `site.rs`, `find.rs` | the question and its answer; all of it put together |
 //! | `verdict.rs` | why there is no plan, and what little more would allow one |
@@ -24,6 +25,7 @@ mod order;
 mod pack;
 mod question;
 mod realise;
+mod room;
 mod site;
 mod steps;
 mod verdict;
@@ -31,5 +33,6 @@ mod verdict;
 pub use find::plan;
 pub use integer::Effort;
 pub use question::{Cost, Goal, Plan, PlanOptions};
+pub use room::FewestMoves;
 pub use steps::{Mode, Step};
 pub use verdict::{NoPlan, Relaxation};

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::anchor::State;
 use crate::cluster::{JobId, NodeId};
 use crate::decide::{CommitLoop, PlaceOptions, Repack, Why};
+use crate::plan::FewestMoves;
 use crate::workload::{NodeChange, TraceJob};
 
 use super::backfill::Reservation;
@@ -17,6 +18,7 @@ use super::running::{NEVER, Running};
 use super::scenario::Scenario;
 use super::scheduler::Scheduler;
 use super::site::{Oracle, OracleError, Site};
+use super::wait::wait_without_moves;
 
 /// The settings of a simulation that all schedulers share.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,7 +72,7 @@ pub fn simulate_observed(
 
 /// The commit loop on the state of a scenario, which may say what is typical for FGD.
 pub(super) fn commit_loop<'s>(scenario: &Scenario, state: &'s mut State, settings: PlaceOptions) -> CommitLoop<'s> {
-    let site = CommitLoop::new(state, settings);
+    let site = CommitLoop::new(state, settings).with_room_maker(Box::new(FewestMoves::default()));
     match scenario.typical() {
         Some(typical) => site.with_typical(typical.clone()),
         None => site,
@@ -104,6 +106,8 @@ pub(super) struct Engine<'a, S> {
     left: u64,
     /// Whether anything has started or left since the last pass began: if not, whoever could not start then still cannot.
     changed: bool,
+    /// How long a migration pauses a job, in seconds, where the scheduler makes room for whoever is blocked.
+    room_cost_s: Option<u64>,
     /// What happens at the start of a round, and how long a round is.
     rounds: Option<(Repack, u64)>,
     first_submit: u64,
@@ -131,6 +135,7 @@ impl<'a, S: Site> Engine<'a, S> {
             running: Running::new(scenario, options.move_cost_s, now),
             left: scenario.jobs().len() as u64 - scenario.n_rejected(),
             changed: true,
+            room_cost_s: scheduler.makes_room().then_some(options.move_cost_s),
             rounds: scheduler.rounds(),
             first_submit: now,
             unpacked: true,
@@ -322,7 +327,7 @@ impl<'a, S: Site> Engine<'a, S> {
         while let Some(head) = self.waiting.head()
             && (all || self.changed || head >= new)
         {
-            if !self.start(head) {
+            if !self.start(head) && !self.start_with_room(head) {
                 break;
             }
         }
@@ -360,14 +365,32 @@ impl<'a, S: Site> Engine<'a, S> {
 
     /// Starts a waiting job, if the scheduler can.
     fn start(&mut self, position: usize) -> bool {
-        let (job, id) = (&self.scenario.jobs()[position], self.scenario.job_id(position));
-        let finish = self.finish_of(job);
+        let id = self.scenario.job_id(position);
         if let Some(probe) = self.probe.as_mut().filter(|probe| probe.position == position && probe.first_try.is_none())
         {
             let (free_gpus, offers) = (self.site.free_gpus(), self.site.offers(id));
             probe.first_try = Some(FirstTry { at: self.now, free_gpus, offers });
         }
-        let Some(moved) = self.site.start(id, position) else { return false };
+        // Moves are made for the head of the queue alone, which has already been refused without.
+        self.start_within(position, Some(0))
+    }
+
+    /// Starts the head of the queue by moving others, if that pauses them for less time than it would wait otherwise.
+    fn start_with_room(&mut self, head: usize) -> bool {
+        let (Some(cost_s), Some(cluster)) = (self.room_cost_s, self.site.cluster()) else { return false };
+        let id = self.scenario.job_id(head);
+        let wait = wait_without_moves(cluster, id, self.now, self.running.departures());
+        let most = wait.and_then(|wait| wait.saturating_sub(1).checked_div(cost_s));
+        // What costs nothing is worth any wait but none.
+        let most = most.filter(|_| cost_s > 0);
+        self.start_within(head, most)
+    }
+
+    /// Starts a waiting job, if the scheduler can by disturbing so many others at most.
+    fn start_within(&mut self, position: usize, most_disturbed: Option<u64>) -> bool {
+        let (job, id) = (&self.scenario.jobs()[position], self.scenario.job_id(position));
+        let finish = self.finish_of(job);
+        let Some(moved) = self.site.start(id, position, most_disturbed) else { return false };
         self.running.enter(id, self.now, finish);
         self.running.pause(moved, self.now);
         self.waiting.remove(position, job);

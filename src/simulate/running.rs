@@ -155,6 +155,11 @@ impl<'a> Running<'a> {
         self.departures.iter().map(|&(finish, job)| (finish, self.scenario.gpus(job)))
     }
 
+    /// Running jobs that finish at all, soonest first.
+    pub(super) fn departures(&self) -> impl Iterator<Item = (u64, JobId)> + '_ {
+        self.departures.iter().copied()
+    }
+
     /// The number of running jobs.
     pub(super) fn len(&self) -> u64 {
         self.n

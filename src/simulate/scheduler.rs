@@ -74,8 +74,8 @@ impl Scheduler {
         Policy::ALL.into_iter().map(Policy::name).chain(REPACKS.map(|(name, _)| name)).chain([SIF_OPT])
     }
 
-    /// Reads `POLICY`; for those that compact also `POLICY:TRIGGER` or `POLICY:TRIGGER:BUDGET`, where what is not said comes
-    /// from `defaults`; and for those that repack `POLICY:SECONDS`.
+    /// Reads `POLICY`; for those that compact also `POLICY:TRIGGER` or `POLICY:TRIGGER:BUDGET`, for the one that makes room
+    /// `POLICY:BUDGET`, where what is not said comes from `defaults`; and for those that repack `POLICY:SECONDS`.
     ///
     /// # Errors
     /// If there is no such policy or trigger, the policy has none, or the budget is no number.
@@ -95,12 +95,17 @@ impl Scheduler {
         // A colon may also be part of the policy's own name.
         let whole = Policy::from_str(word).is_ok();
         let mut parts = word.splitn(if whole { 1 } else { 3 }, ':');
-        let (name, trigger, budget) = (parts.next().unwrap_or_default(), parts.next(), parts.next());
+        let name = parts.next().unwrap_or_default();
+        let has_trigger = !Policy::from_str(name).is_ok_and(Policy::makes_room);
+        let (trigger, budget) = (if has_trigger { parts.next() } else { None }, parts.next());
         let policy = match Policy::from_str(name) {
             Ok(policy) => Some(policy),
             Err(_) if name == SIF_OPT => None,
             Err(_) => return Err(SchedulerError::Policy(name.to_owned())),
         };
+        if !has_trigger && let Some(rest) = parts.next() {
+            return Err(SchedulerError::Budget(rest.to_owned()));
+        }
         if trigger.is_some() && !policy.is_some_and(compacts) {
             return Err(SchedulerError::NoTrigger(name.to_owned()));
         }
@@ -161,6 +166,11 @@ impl Scheduler {
         }
     }
 
+    /// Whether it moves running jobs for one that is blocked.
+    pub(super) fn makes_room(self) -> bool {
+        self.policy().is_some_and(Policy::makes_room)
+    }
+
     /// When it compacts, if it ever does.
     pub fn trigger(self) -> Option<Trigger> {
         match self {
@@ -172,7 +182,9 @@ impl Scheduler {
     /// The most instances that an event may migrate, if it migrates and there is a limit.
     pub fn migration_budget(self) -> Option<u32> {
         match self {
-            Self::Placing { policy, migration_budget, .. } if compacts(policy) => migration_budget,
+            Self::Placing { policy, migration_budget, .. } if compacts(policy) || policy.makes_room() => {
+                migration_budget
+            }
             _ => None,
         }
     }
@@ -188,6 +200,7 @@ impl fmt::Display for Scheduler {
         match (self.trigger(), self.migration_budget()) {
             (Some(trigger), Some(budget)) => write!(f, ":{}:{budget}", trigger.name()),
             (Some(trigger), None) if trigger != Trigger::default() => write!(f, ":{}", trigger.name()),
+            (None, Some(budget)) => write!(f, ":{budget}"),
             _ => Ok(()),
         }
     }
@@ -208,6 +221,7 @@ mod tests {
             "compass:when-blocked",
             "compass-paper:never",
             "compass:every-event:4",
+            "make-room:4",
             "fft:60",
             "drr:1",
         ]) {
@@ -226,6 +240,8 @@ mod tests {
             "best-fit:never",
             "sif-opt:never",
             "compass:never:x",
+            "make-room:often",
+            "make-room:4:4",
             "fft:",
             "fft:0",
             "drr:x",

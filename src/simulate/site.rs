@@ -23,8 +23,9 @@ pub(super) struct View {
 
 /// A place that jobs start on and leave.
 pub(super) trait Site {
-    /// Starts a job, if it can; `index` is its place in the trace. Returns what moved for it.
-    fn start(&mut self, job: JobId, index: usize) -> Option<&[Migration]>;
+    /// Starts a job, if it can; `index` is its place in the trace. Returns what moved for it. Where others are moved to make
+    /// room for it, not more than `most_disturbed` jobs; `None` is no limit.
+    fn start(&mut self, job: JobId, index: usize, most_disturbed: Option<u64>) -> Option<&[Migration]>;
     /// Ends running jobs, as one event. Returns what moved then.
     fn end(&mut self, jobs: &[JobId]) -> &[Migration];
     /// The jobs that hold anything of a node, ascending.
@@ -46,7 +47,8 @@ pub(super) trait Site {
 }
 
 impl Site for CommitLoop<'_> {
-    fn start(&mut self, job: JobId, index: usize) -> Option<&[Migration]> {
+    fn start(&mut self, job: JobId, index: usize, most_disturbed: Option<u64>) -> Option<&[Migration]> {
+        self.limit_disturbed(most_disturbed);
         let decision = self.decide(QueueEntry::Submit(job), index);
         (decision.status == Status::Placed).then_some(&decision.migrations[..])
     }
@@ -150,7 +152,7 @@ impl<'a> Oracle<'a> {
 }
 
 impl Site for Oracle<'_> {
-    fn start(&mut self, job: JobId, _: usize) -> Option<&[Migration]> {
+    fn start(&mut self, job: JobId, _: usize, _: Option<u64>) -> Option<&[Migration]> {
         let (gpus, n) = self.instances(job);
         if u64::from(gpus).saturating_mul(n) > self.free_gpus() {
             return None;

@@ -11,8 +11,8 @@ const MAY_NAME: &[(&str, &[&str])] = &[
     ("evaluate", &["cluster", "workload", "fragmentation", "anchor"]),
     ("decide", &["cluster", "workload", "fragmentation", "anchor", "evaluate"]),
     ("formats", &["cluster", "workload"]),
-    ("simulate", &["cluster", "workload", "fragmentation", "anchor", "evaluate", "decide", "formats"]),
     ("plan", &["cluster", "workload", "fragmentation", "anchor", "evaluate", "decide"]),
+    ("simulate", &["cluster", "workload", "fragmentation", "anchor", "evaluate", "decide", "plan", "formats"]),
     (
         "report",
         &["cluster", "workload", "fragmentation", "anchor", "evaluate", "decide", "formats", "simulate", "plan"],

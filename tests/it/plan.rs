@@ -3,6 +3,7 @@
 mod brute;
 mod cases;
 mod integer_program;
+mod room;
 mod scale;
 mod verifier;
 

@@ -147,6 +147,17 @@ proptest! {
         }
     }
 
+    /// On nodes of one kind, with nobody pinned, the fewest moves let a job start whenever some packing does.
+    #[test]
+    fn room_that_costs_nothing_is_made_whenever_there_is_any(jobs in jobs(ANY, 1..60), nodes in 1u64..6) {
+        let scenario = scenario(nodes, &jobs);
+        let (oracle, _) = play(&scenario, Scheduler::SifOpt, Discipline::Fifo, 0);
+        let (outcome, _) = play(&scenario, scheduler("make-room"), Discipline::Fifo, 0);
+        for (position, (first, other)) in oracle.jobs.iter().zip(&outcome.jobs).enumerate() {
+            prop_assert_eq!(first.start(), other.start(), "job {}", position);
+        }
+    }
+
     #[test]
     fn moves_for_free_move_no_finish(jobs in jobs(ANY, 1..60), nodes in 1u64..6) {
         let scenario = scenario(nodes, &jobs);

@@ -11,6 +11,7 @@ use crate::cluster::JobId;
 use crate::decide::{CommitLoop, PlaceOptions, Policy, Status, offers};
 use crate::formats::{FormatError, Snapshot, write_snapshot};
 use crate::fragmentation::fgd::Typical;
+use crate::plan::FewestMoves;
 use crate::report::{OffersOut, PlaceSummary, Tally, Totals, decision_json, explained_decision_json};
 use crate::workload::QueueEntry;
 
@@ -104,7 +105,11 @@ pub(super) fn run(args: &PlaceArgs, options: &Options, talk: &Talk) -> Result<()
     if let Some(seed) = seed {
         talk.note(format_args!("seed {seed}"));
     }
-    if !args.policy.compacts() && (args.compact != Trigger::default() || args.migration_budget.is_some()) {
+    if args.policy.makes_room() {
+        if args.compact != Trigger::default() {
+            talk.warn(format_args!("{} moves only what a blocked job needs: --compact does nothing", args.policy));
+        }
+    } else if !args.policy.compacts() && (args.compact != Trigger::default() || args.migration_budget.is_some()) {
         talk.warn(format_args!("{} moves nothing: --compact and --migration-budget do nothing", args.policy));
     }
     // Both files are begun before the work, so that a bad path costs no time, and get their names after it.
@@ -120,6 +125,7 @@ pub(super) fn run(args: &PlaceArgs, options: &Options, talk: &Talk) -> Result<()
     let bar = talk.progress(queue.len() as u64, "deciding");
     let start = Instant::now();
     let mut commit_loop = CommitLoop::with_backend(&mut state, settings, backend);
+    commit_loop = commit_loop.with_room_maker(Box::new(FewestMoves::default()));
     if let Some(typical) = typical {
         commit_loop = commit_loop.with_typical(typical);
     }

@@ -52,7 +52,11 @@ fft places by best-fit and every --round seconds packs all that runs onto the
 fewest nodes, if that frees one. drr places by best-fit and every --round seconds
 empties the least used nodes onto others; an approximation, since its source
 leaves details open. Both pay --move-cost. compass:TRIGGER:BUDGET has a budget of
-moves an event.
+moves an event, and so has make-room:BUDGET.
+
+make-room places by best-fit. Where the head of the queue fits nowhere, it moves
+the fewest instances that let it start, if the pauses of their jobs sum to less
+than the head would wait for departures alone.
 
 sif-opt starts a job whenever everything that runs and the job could be packed
 somehow, moves for free: a bound, not a policy.

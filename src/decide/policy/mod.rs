@@ -8,6 +8,7 @@ mod fgd;
 mod first_fit;
 mod gpu_clustering;
 mod gpu_packing;
+mod make_room;
 pub(super) mod random;
 pub(super) mod score;
 mod worst_fit;
@@ -44,6 +45,8 @@ pub enum Policy {
     GpuClustering(Arithmetic),
     /// The node with the least CPU and GPUs left, as FGD's simulator has it.
     BestFitPeer,
+    /// Best-fit, and the fewest moves where a job is blocked for want of the right holes.
+    MakeRoom,
 }
 
 /// In which numbers a policy of FGD's simulator compares nodes.
@@ -58,7 +61,7 @@ pub enum Arithmetic {
 
 impl Policy {
     /// All policies.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Compass,
         Self::CompassPaper,
         Self::BestFit,
@@ -74,6 +77,7 @@ impl Policy {
         Self::DotProduct(Arithmetic::Peer),
         Self::GpuPacking(Arithmetic::Peer),
         Self::GpuClustering(Arithmetic::Peer),
+        Self::MakeRoom,
     ];
 
     /// The word on the command line.
@@ -95,12 +99,19 @@ impl Policy {
             Self::GpuClustering(Exact) => "gpu-clustering",
             Self::GpuClustering(Peer) => "gpu-clustering:peer",
             Self::BestFitPeer => "best-fit:peer",
+            Self::MakeRoom => "make-room",
         }
     }
 
-    /// Whether it moves running instances, so that triggers and budgets mean something.
+    /// Whether it compacts, so that triggers mean something.
     pub const fn compacts(self) -> bool {
         matches!(self.method(), Method::Anchor(_))
+    }
+
+    /// Whether it moves running instances for a job that is blocked, if the commit loop was given somebody who knows which
+    /// (see [`RoomMaker`](super::RoomMaker)).
+    pub const fn makes_room(self) -> bool {
+        matches!(self, Self::MakeRoom)
     }
 
     /// How it decides.
@@ -117,6 +128,7 @@ impl Policy {
             Self::GpuPacking(arithmetic) => Method::Scored(Score::GpuPacking, arithmetic),
             Self::GpuClustering(arithmetic) => Method::Scored(Score::GpuClustering, arithmetic),
             Self::BestFitPeer => Method::Scored(Score::BestFit, Arithmetic::Peer),
+            Self::MakeRoom => Method::Ordered(make_room::ORDER),
         }
     }
 }

@@ -1,0 +1,78 @@
+//! Room for a job that is blocked, by moves of what runs: what the policy `make-room` asks for.
+//!
+//! Which moves are the fewest is a question for `plan/`, which builds on this module; so the commit loop is given somebody
+//! who knows. See `plan::FewestMoves`.
+
+use std::fmt;
+
+use super::need::Need;
+use crate::anchor::{State, Transaction};
+use crate::cluster::{Cluster, EditError, InstanceId, JobId, NodeId};
+
+/// Who knows which moves of running instances let a job start.
+pub trait RoomMaker: fmt::Debug + Send {
+    /// Moves that let all instances of a job start, which does not run and does not fit as things are. `None` if there are
+    /// none within the limits, or none is known. The answer depends on the arguments alone.
+    fn make_room(&mut self, cluster: &Cluster, job: JobId, limits: RoomLimits) -> Option<Room>;
+}
+
+/// What a job may cost those that run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RoomLimits {
+    /// The most instances that may be moved; `None` is no limit.
+    pub most_moves: Option<u32>,
+    /// The most jobs of which instances may be moved; `None` is no limit.
+    pub most_jobs: Option<u64>,
+}
+
+impl RoomLimits {
+    /// Whether nothing at all may be moved.
+    pub(super) fn forbid_all(&self) -> bool {
+        self.most_moves == Some(0) || self.most_jobs == Some(0)
+    }
+}
+
+/// Moves, all at once, and where the job then starts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Room {
+    /// Who goes where. All stop, then all take their new places.
+    pub moves: Vec<(InstanceId, NodeId)>,
+    /// A node for each instance of the job.
+    pub hosts: Vec<NodeId>,
+}
+
+impl Room {
+    /// Carries it out, on the lowest free devices. The job has instance numbers.
+    ///
+    /// # Errors
+    /// The first step that is not possible; the caller then drops the transaction.
+    pub(super) fn carry_out(&self, transaction: &mut Transaction<'_>, job: JobId) -> Result<(), EditError> {
+        for &(instance, _) in &self.moves {
+            transaction.free(instance)?;
+        }
+        for &(instance, node) in &self.moves {
+            transaction.take_lowest(instance, node)?;
+        }
+        let mut instances = transaction.cluster().instances_of(job);
+        debug_assert_eq!(instances.len(), self.hosts.len(), "a node for each instance");
+        instances.by_ref().zip(&self.hosts).try_for_each(|(instance, &node)| transaction.take_lowest(instance, node))
+    }
+}
+
+/// Whether a job could fit if everything were packed anew, GPUs alone and each pool for itself: false where no moves help.
+/// Pins are overlooked; cordoned nodes make it say true. O(log instances) questions to the solver of each pool.
+pub(super) fn may_fit_repacked(state: &mut State, need: &Need, instances: u32) -> bool {
+    let mut left = u64::from(instances);
+    for number in 0..state.pools().len() as u32 {
+        let pool = state.pool_mut(crate::cluster::PoolId(number));
+        let nodes = pool.nodes().len() as u64;
+        if u64::from(pool.n_schedulable()) != nodes {
+            return true;
+        }
+        let fragmentation = pool.fragmentation_mut();
+        let demand = fragmentation.demand().clone();
+        let more = fragmentation.solver().max_more(&demand, need.gpus, nodes);
+        left = left.saturating_sub(more);
+    }
+    left == 0
+}

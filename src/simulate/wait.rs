@@ -1,0 +1,98 @@
+//! How long a job would wait if nothing were moved: what moves can save.
+
+use crate::cluster::{Cluster, JobId, NodeId, Within};
+
+/// The time until departures alone let a job start, were nothing else started: GPUs alone, so never longer than it would be.
+/// `None` if they never do. `departures` are the running jobs that finish at all, soonest first.
+///
+/// O(nodes), and O(instances) of those that leave before.
+pub(super) fn wait_without_moves(
+    cluster: &Cluster,
+    job: JobId,
+    now: u64,
+    departures: impl Iterator<Item = (u64, JobId)>,
+) -> Option<u64> {
+    let request = cluster.request_of(job);
+    let wanted = u64::from(cluster.job(job).instances());
+    let region = |node: NodeId| match request.within {
+        None => Some(0),
+        Some(Within::Domain) => cluster.node(node).domain().map(|domain| domain.index()),
+        Some(Within::Rack) => cluster.node(node).rack().map(|rack| rack.index()),
+    };
+    let regions = match request.within {
+        None => 1,
+        Some(Within::Domain) => cluster.n_domains(),
+        Some(Within::Rack) => cluster.n_racks(),
+    };
+    let fit = |free: u32| u64::from(free.checked_div(u32::from(request.gpus)).unwrap_or(0));
+    let mut free: Vec<u32> = cluster.nodes().iter().map(|node| u32::from(node.free_gpus())).collect();
+    let mut fits = vec![0; regions];
+    let hosts = |node: NodeId| region(node).filter(|_| cluster.admits(node, request));
+    for node in cluster.node_ids() {
+        if let Some(region) = hosts(node) {
+            fits[region] += fit(free[node.index()]);
+        }
+    }
+    if fits.iter().any(|&fits| fits >= wanted) {
+        return Some(0);
+    }
+    let mut enough_at = None;
+    for (finish, leaving) in departures {
+        if enough_at.is_some_and(|at| finish > at) {
+            break;
+        }
+        for instance in cluster.instances_of(leaving) {
+            let held = cluster.instance(instance);
+            let Some(node) = held.node() else { continue };
+            let Some(region) = hosts(node) else { continue };
+            let free = &mut free[node.index()];
+            let before = fit(*free);
+            // Of the shares of a device each counts as if it were the last.
+            *free = (*free + held.gpus().count_ones()).min(u32::from(cluster.node(node).capacity()));
+            fits[region] += fit(*free) - before;
+            if fits[region] >= wanted {
+                enough_at = Some(finish);
+            }
+        }
+    }
+    enough_at.map(|at| at.saturating_sub(now))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::{ClusterBuilder, JobSpec, NodeSpec, Seat};
+
+    #[test]
+    fn departures_are_waited_for_until_the_holes_are_large_enough() {
+        let mut builder = ClusterBuilder::new();
+        let mut nodes = Vec::new();
+        for (name, rack) in [("n0", "r0"), ("n1", "r0"), ("n2", "r1")] {
+            nodes.push(builder.add_node(&NodeSpec { name, gpus: 8, rack: Some(rack), ..NodeSpec::default() }).unwrap());
+        }
+        let mut run = |name: &str, gpus: u8, node: usize| {
+            let seat = Seat { node: nodes[node], gpus: None };
+            builder.add_running(&JobSpec { name, gpus, ..JobSpec::default() }, &[seat]).unwrap();
+        };
+        run("a", 4, 0);
+        run("b", 2, 0);
+        run("c", 6, 1);
+        run("d", 6, 2);
+        let mut cluster = builder.finish().unwrap();
+        let mut wait = |gpus: u8, instances: u32, within: Option<Within>| {
+            let name = format!("w{gpus}-{instances}-{within:?}");
+            let job =
+                cluster.register(&JobSpec { name: &name, gpus, within, ..JobSpec::default() }, instances).unwrap();
+            let leave = |name, at| (at, cluster.find_job(name).unwrap());
+            let departures = [leave("b", 20), leave("a", 20), leave("d", 30), leave("c", 40)];
+            wait_without_moves(&cluster, job, 10, departures.into_iter())
+        };
+        assert_eq!(wait(2, 3, None), Some(0));
+        assert_eq!(wait(4, 1, None), Some(10));
+        assert_eq!(wait(8, 1, None), Some(10));
+        assert_eq!(wait(8, 2, None), Some(20));
+        assert_eq!(wait(8, 2, Some(Within::Rack)), Some(30));
+        assert_eq!(wait(8, 3, Some(Within::Rack)), None);
+        assert_eq!(wait(8, 4, None), None);
+    }
+}
