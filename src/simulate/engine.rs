@@ -106,7 +106,7 @@ pub(super) struct Engine<'a, S> {
     left: u64,
     /// Whether anything has started or left since the last pass began: if not, whoever could not start then still cannot.
     changed: bool,
-    /// How long a migration pauses a job, in seconds, where the scheduler makes room for whoever is blocked.
+    /// What disturbing a job must save the head in waiting, in seconds, where the scheduler makes room for it.
     room_cost_s: Option<u64>,
     /// What happens at the start of a round, and how long a round is.
     rounds: Option<(Repack, u64)>,
@@ -135,7 +135,7 @@ impl<'a, S: Site> Engine<'a, S> {
             running: Running::new(scenario, options.move_cost_s, now),
             left: scenario.jobs().len() as u64 - scenario.n_rejected(),
             changed: true,
-            room_cost_s: scheduler.makes_room().then_some(options.move_cost_s),
+            room_cost_s: scheduler.price_s().map(|price_s| price_s.max(options.move_cost_s)),
             rounds: scheduler.rounds(),
             first_submit: now,
             unpacked: true,
@@ -375,7 +375,7 @@ impl<'a, S: Site> Engine<'a, S> {
         self.start_within(position, Some(0))
     }
 
-    /// Starts the head of the queue by moving others, if that pauses them for less time than it would wait otherwise.
+    /// Starts the head of the queue by moving others, if that costs them less than what it would wait otherwise.
     fn start_with_room(&mut self, head: usize) -> bool {
         let (Some(cost_s), Some(cluster)) = (self.room_cost_s, self.site.cluster()) else { return false };
         let id = self.scenario.job_id(head);

@@ -17,6 +17,9 @@ pub enum Scheduler {
         trigger: Trigger,
         /// The most instances that an event may migrate; `None` is no limit.
         migration_budget: Option<u32>,
+        /// What each job that make-room moves must save its head of the queue in waiting, in seconds, if that is more than
+        /// its pause. The more, the fewer moves.
+        price_s: u64,
     },
     /// Best-fit, and at fixed times a repacking of all that runs.
     ///
@@ -63,6 +66,9 @@ pub enum SchedulerError {
     /// No such round.
     #[error("found {0:?} behind the policy, expected the seconds of a round, at least 1")]
     Round(String),
+    /// No such price.
+    #[error("found {0:?} behind the policy, expected the seconds of waiting that a moved job must save")]
+    Price(String),
     /// No such budget.
     #[error("found {0:?} behind the trigger, expected the most instances that an event may move")]
     Budget(String),
@@ -75,7 +81,8 @@ impl Scheduler {
     }
 
     /// Reads `POLICY`; for those that compact also `POLICY:TRIGGER` or `POLICY:TRIGGER:BUDGET`, for the one that makes room
-    /// `POLICY:BUDGET`, where what is not said comes from `defaults`; and for those that repack `POLICY:SECONDS`.
+    /// `POLICY:PRICE` or `POLICY:PRICE:BUDGET`, where what is not said comes from `defaults`; and for those that repack
+    /// `POLICY:SECONDS`.
     ///
     /// # Errors
     /// If there is no such policy or trigger, the policy has none, or the budget is no number.
@@ -95,17 +102,14 @@ impl Scheduler {
         // A colon may also be part of the policy's own name.
         let whole = Policy::from_str(word).is_ok();
         let mut parts = word.splitn(if whole { 1 } else { 3 }, ':');
-        let name = parts.next().unwrap_or_default();
-        let has_trigger = !Policy::from_str(name).is_ok_and(Policy::makes_room);
-        let (trigger, budget) = (if has_trigger { parts.next() } else { None }, parts.next());
+        let (name, second, budget) = (parts.next().unwrap_or_default(), parts.next(), parts.next());
+        let makes_room = Policy::from_str(name).is_ok_and(Policy::makes_room);
+        let (price, trigger) = if makes_room { (second, None) } else { (None, second) };
         let policy = match Policy::from_str(name) {
             Ok(policy) => Some(policy),
             Err(_) if name == SIF_OPT => None,
             Err(_) => return Err(SchedulerError::Policy(name.to_owned())),
         };
-        if !has_trigger && let Some(rest) = parts.next() {
-            return Err(SchedulerError::Budget(rest.to_owned()));
-        }
         if trigger.is_some() && !policy.is_some_and(compacts) {
             return Err(SchedulerError::NoTrigger(name.to_owned()));
         }
@@ -117,7 +121,11 @@ impl Scheduler {
             None => defaults.1,
             Some(word) => Some(word.parse().map_err(|_| SchedulerError::Budget(word.to_owned()))?),
         };
-        Ok(policy.map_or(Self::SifOpt, |policy| Self::Placing { policy, trigger, migration_budget }))
+        let price_s = match price {
+            None => 0,
+            Some(word) => word.parse().map_err(|_| SchedulerError::Price(word.to_owned()))?,
+        };
+        Ok(policy.map_or(Self::SifOpt, |policy| Self::Placing { policy, trigger, migration_budget, price_s }))
     }
 
     /// Its word, without its settings.
@@ -134,7 +142,7 @@ impl Scheduler {
     /// What the commit loop is to do; `None` for the oracle.
     pub(super) fn place_options(self, seed: u64) -> Option<PlaceOptions> {
         match self {
-            Self::Placing { policy, trigger, migration_budget } => {
+            Self::Placing { policy, trigger, migration_budget, .. } => {
                 // A pass decides one job at a time, so there is no window to rank.
                 Some(PlaceOptions { policy, trigger, migration_budget, seed, window: 1, threads: 1 })
             }
@@ -166,9 +174,12 @@ impl Scheduler {
         }
     }
 
-    /// Whether it moves running jobs for one that is blocked.
-    pub(super) fn makes_room(self) -> bool {
-        self.policy().is_some_and(Policy::makes_room)
+    /// The least that a job which it moves for a blocked one must save that one in waiting, if it moves any for that.
+    pub fn price_s(self) -> Option<u64> {
+        match self {
+            Self::Placing { policy, price_s, .. } if policy.makes_room() => Some(price_s),
+            _ => None,
+        }
     }
 
     /// When it compacts, if it ever does.
@@ -191,7 +202,8 @@ impl Scheduler {
 }
 
 impl fmt::Display for Scheduler {
-    /// As [`Scheduler::parse`] reads it; the usual round is left out, and the usual trigger where no budget stands behind it.
+    /// As [`Scheduler::parse`] reads it; the usual round is left out, and the usual trigger or price where no budget stands
+    /// behind it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())?;
         if let Some(round_s) = self.round_s().filter(|round_s| *round_s != ROUND_S) {
@@ -200,7 +212,11 @@ impl fmt::Display for Scheduler {
         match (self.trigger(), self.migration_budget()) {
             (Some(trigger), Some(budget)) => write!(f, ":{}:{budget}", trigger.name()),
             (Some(trigger), None) if trigger != Trigger::default() => write!(f, ":{}", trigger.name()),
-            (None, Some(budget)) => write!(f, ":{budget}"),
+            (None, budget) => match (self.price_s(), budget) {
+                (None | Some(0), None) => Ok(()),
+                (price_s, None) => write!(f, ":{}", price_s.unwrap_or(0)),
+                (price_s, Some(budget)) => write!(f, ":{}:{budget}", price_s.unwrap_or(0)),
+            },
             _ => Ok(()),
         }
     }
@@ -221,7 +237,8 @@ mod tests {
             "compass:when-blocked",
             "compass-paper:never",
             "compass:every-event:4",
-            "make-room:4",
+            "make-room:300",
+            "make-room:0:4",
             "fft:60",
             "drr:1",
         ]) {
@@ -241,7 +258,8 @@ mod tests {
             "sif-opt:never",
             "compass:never:x",
             "make-room:often",
-            "make-room:4:4",
+            "make-room:4:often",
+            "make-room:4:4:4",
             "fft:",
             "fft:0",
             "drr:x",

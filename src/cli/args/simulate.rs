@@ -18,7 +18,7 @@ pub(in super::super) struct SimulateArgs {
     pub(in super::super) trace: String,
     #[command(flatten)]
     pub(in super::super) processors: ProcessorsArg,
-    /// Who schedules, one run each: a policy of place, compass:TRIGGER[:BUDGET], compass-paper:TRIGGER[:BUDGET], make-room[:BUDGET], fft[:ROUND], drr[:ROUND], or sif-opt
+    /// Who schedules, one run each: a policy of place, compass:TRIGGER[:BUDGET], compass-paper:TRIGGER[:BUDGET], make-room[:PRICE[:BUDGET]], fft[:ROUND], drr[:ROUND], or sif-opt
     #[arg(long, value_name = "P,P,…", value_delimiter = ',', default_value = "compass,best-fit")]
     pub(in super::super) policy: Vec<String>,
     /// When the compass policies compact, where the policy names no trigger

@@ -52,11 +52,13 @@ fft places by best-fit and every --round seconds packs all that runs onto the
 fewest nodes, if that frees one. drr places by best-fit and every --round seconds
 empties the least used nodes onto others; an approximation, since its source
 leaves details open. Both pay --move-cost. compass:TRIGGER:BUDGET has a budget of
-moves an event, and so has make-room:BUDGET.
+moves an event.
 
 make-room places by best-fit. Where the head of the queue fits nowhere, it moves
 the fewest instances that let it start, if the pauses of their jobs sum to less
-than the head would wait for departures alone.
+than the head would wait for departures alone. make-room:PRICE wants PRICE
+seconds of waiting saved for each job that moves, if that is more than the pause:
+fewer moves, later jobs. make-room:PRICE:BUDGET has a budget of moves an event.
 
 sif-opt starts a job whenever everything that runs and the job could be packed
 somehow, moves for free: a bound, not a policy.

@@ -5,7 +5,8 @@
 //! running instances move, as few as let it start, if that costs the jobs that pause less than the wait that it saves. In a
 //! simulation the cost is what a migration pauses a job, for each job that pauses; and the wait is the time until
 //! departures alone would let the job start, were nothing else started, looking at GPUs alone: no more than it would wait.
-//! Only the head of the queue may move others. In `place`, which knows no time, whatever moves the budget allows are worth
+//! A price above the pause makes moves fewer and
+//! jobs later. Only the head of the queue may move others. In `place`, which knows no time, whatever moves the budget allows are worth
 //! a start.
 
 use super::Order;
