@@ -127,7 +127,10 @@ first-fit, by free GPUs; random; and those of FGD's simulator, which look at CPU
 and shares too: fgd (the least growth of what typical jobs could not use),
 dot-product, gpu-packing and gpu-clustering, in exact integers; with :peer (also
 best-fit:peer) as that simulator rounds, ties by name. What is typical for fgd
-are the jobs of the queue, or of --typical.
+are the jobs of the queue, or of --typical. ca-fgd and mcg are fgd for a mix of
+that with what runs, and with what waits: approximations, since their sources
+leave details open, and no measure of the originals. Here nobody is held back
+and the queue is not reordered, as both are in simulate.
 
 --explain adds to the line of a job (without a name: of each blocked job) the
 nodes by kind: on how many an instance fits as they are, and on how many the

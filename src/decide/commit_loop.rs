@@ -1,5 +1,8 @@
 //! The commit loop: decides a queue job by job, each on the state that the one before left.
 
+mod moment;
+
+use super::mix::Mix;
 use super::need::Needs;
 use super::placer::Placer;
 use super::policy::random::Draws;
@@ -10,7 +13,7 @@ use super::repack::Repack;
 use super::scorer::Scorer;
 use super::why::{self, Why};
 use crate::anchor::{self, Migration, Rules, Shape, State, Transaction, Trigger, Variant};
-use crate::cluster::{Cluster, Edit, GpuMask, Job, JobId, NodeId};
+use crate::cluster::{Edit, GpuMask, JobId, NodeId};
 use crate::evaluate::{Backend, EvalError};
 use crate::fragmentation::fgd::Typical;
 use crate::workload::QueueEntry;
@@ -95,8 +98,12 @@ pub struct CommitLoop<'s> {
     window: Window,
     /// For the policies that score nodes.
     scorer: Option<Scorer>,
+    /// For those of them whose table of typical pods changes with what runs or waits.
+    mix: Option<Mix>,
     /// The threads that rank, once a window has something to rank; `None` where they could not be started.
     threads: Option<Option<rayon::ThreadPool>>,
+    /// GPUs of all nodes.
+    gpus: u64,
     /// N·SIF of the state.
     n_sif: i64,
     decision: Decision,
@@ -118,30 +125,33 @@ impl<'s> CommitLoop<'s> {
             in_abs: None,
         };
         let commit_loop = Self {
+            gpus: state.cluster().gpus(),
             state,
             options,
             needs: Needs::default(),
             placer: Placer::default(),
             window: Window::default(),
             scorer: None,
+            mix: None,
             threads: None,
             n_sif,
             decision,
         };
         match options.policy.method() {
             Method::Scored(..) => {
-                let typical = usual(commit_loop.state.cluster());
+                let typical = moment::usual(commit_loop.state.cluster());
                 commit_loop.with_typical(typical)
             }
             Method::Anchor(_) | Method::Ordered(_) | Method::Random => commit_loop,
         }
     }
 
-    /// The same, with these typical pods for the policy `fgd` instead of those of the jobs that wait at the start, or of
-    /// those that run if none waits.
+    /// The same, with these typical pods for `fgd` and what is built on it, instead of those of the jobs that wait at the
+    /// start, or of those that run if none waits.
     #[must_use]
     pub fn with_typical(mut self, typical: Typical) -> Self {
         if let Method::Scored(score, arithmetic) = self.options.policy.method() {
+            let typical = self.mixed(typical);
             let cluster = self.state.cluster();
             let mut scorer = Scorer::new(cluster, Scoring::new(cluster, score, arithmetic, typical));
             if let Some(backend) = self.scorer.take().and_then(Scorer::into_backend) {
@@ -234,6 +244,7 @@ impl<'s> CommitLoop<'s> {
         record(&mut self.decision, &mut self.window, &transaction);
         tell(&mut self.scorer, &transaction);
         transaction.commit();
+        self.note_left(ended);
         self.decision.status = Status::Removed;
         self.account();
         &self.decision
@@ -298,8 +309,9 @@ impl<'s> CommitLoop<'s> {
         self.decision.in_abs = None;
     }
 
-    /// Keeps N·SIF, if something changed.
+    /// Keeps N·SIF, if something changed, and the table of typical pods.
     fn account(&mut self) {
+        self.refresh_table();
         if matches!(self.decision.status, Status::Placed | Status::Removed) {
             let n_sif = self.state.n_sif();
             self.decision.delta_sif_nodes = Some(n_sif - self.n_sif);
@@ -307,27 +319,30 @@ impl<'s> CommitLoop<'s> {
         }
     }
 
-    fn submit(&mut self, job: JobId, index: usize) -> Status {
+    /// Why a job is blocked, as far as that shows before it is tried: before its instances get numbers, which a blocked job
+    /// would keep, since there may be billions of them.
+    fn refused(&mut self, job: JobId) -> Option<Why> {
         self.needs.update(self.state.cluster());
-        let registered = *self.state.cluster().job(job);
+        let registered = self.state.cluster().job(job);
         let (need, instances) = (self.needs.of(registered.request()), registered.instances());
-        let method = self.options.policy.method();
-        // Before instances get numbers, which a blocked job would keep: there may be billions of them.
-        let by_gpus = match method {
+        let by_gpus = match self.options.policy.method() {
             // What moves instances can mend fragmentation.
             Method::Anchor(_) => why::lacks_capacity(self.state, need, instances).then_some(Why::Capacity),
             Method::Ordered(_) | Method::Random | Method::Scored(..) => why::why_by_gpus(self.state, need, instances),
         };
-        match by_gpus {
-            Some(why) => return Status::Blocked(why),
-            None if need.gpus == 0
-                && instances > 1
-                && (instances > MOST_CPU_ONLY || !why::fits(self.state, need, instances)) =>
-            {
-                return Status::Blocked(Why::Constraint);
-            }
-            None => {}
+        let too_many = || {
+            need.gpus == 0 && instances > 1 && (instances > MOST_CPU_ONLY || !why::fits(self.state, need, instances))
+        };
+        by_gpus.or_else(|| too_many().then_some(Why::Constraint))
+    }
+
+    fn submit(&mut self, job: JobId, index: usize) -> Status {
+        if let Some(why) = self.refused(job) {
+            return Status::Blocked(why);
         }
+        let registered = *self.state.cluster().job(job);
+        let (need, instances) = (self.needs.of(registered.request()), registered.instances());
+        let method = self.options.policy.method();
         let mut transaction = self.state.begin();
         if !transaction.start(job) {
             return Status::Blocked(if need.gpus == 0 { Why::Constraint } else { Why::Capacity });
@@ -342,7 +357,7 @@ impl<'s> CommitLoop<'s> {
                 self.placer.place_by_lot(&mut transaction, job, &self.needs, draws)
             }
             Method::Scored(..) => {
-                self.scorer.as_mut().is_some_and(|scorer| scorer.place(&mut transaction, job, &self.needs))
+                self.scorer.as_mut().is_some_and(|scorer| scorer.place(&mut transaction, job, &self.needs).is_some())
             }
         };
         if placed {
@@ -351,6 +366,7 @@ impl<'s> CommitLoop<'s> {
             self.decision.placements.extend(held.filter_map(|held| Some((held.node()?, held.gpus()))));
             record(&mut self.decision, &mut self.window, &transaction);
             transaction.commit();
+            self.note_started(job);
             return Status::Placed;
         }
         drop(transaction);
@@ -365,6 +381,7 @@ impl<'s> CommitLoop<'s> {
     }
 
     fn remove(&mut self, jobs: &[JobId]) -> Status {
+        self.note_left(jobs);
         if !jobs.iter().any(|&job| self.state.cluster().job(job).runs()) {
             return Status::Absent;
         }
@@ -390,14 +407,6 @@ fn end(transaction: &mut Transaction<'_>, jobs: &[JobId], options: &PlaceOptions
             }
         }
     }
-}
-
-/// The typical pods of the jobs that do not run, or of all if there are none.
-fn usual(cluster: &Cluster) -> Typical {
-    let waiting = cluster.jobs().iter().filter(|job| !job.runs());
-    let jobs: Vec<&Job> =
-        if waiting.clone().next().is_some() { waiting.collect() } else { cluster.jobs().iter().collect() };
-    Typical::new(cluster, jobs.iter().map(|job| (cluster.request(job.request()), u64::from(job.instances()))))
 }
 
 /// Tells who keeps scores which nodes an event changed.

@@ -41,6 +41,7 @@ mod scheduler;
 mod site;
 mod sizing;
 mod sweep;
+mod turns;
 
 pub use allocations::Allocations;
 pub use curve::{Bucket, Curve, Extent, Gauge};

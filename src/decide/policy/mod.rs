@@ -1,6 +1,7 @@
 //! The policies, one file each, with their sources.
 
 mod best_fit;
+pub(super) mod ca_fgd;
 mod compass;
 mod compass_paper;
 mod dot_product;
@@ -8,6 +9,7 @@ mod fgd;
 mod first_fit;
 mod gpu_clustering;
 mod gpu_packing;
+mod mcg;
 pub(super) mod random;
 pub(super) mod score;
 mod worst_fit;
@@ -16,6 +18,7 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use self::score::Score;
+use super::mix::Moment;
 use crate::anchor::Variant;
 
 /// Who decides where a job goes.
@@ -44,6 +47,19 @@ pub enum Policy {
     GpuClustering(Arithmetic),
     /// The node with the least CPU and GPUs left, as FGD's simulator has it.
     BestFitPeer,
+    /// FGD for what is typical in the long run and now, with an admission that may wait. An approximation.
+    CaFgd,
+    /// FGD for what is typical and what waits, whose queue is reordered. An approximation.
+    Mcg,
+}
+
+/// How a policy reorders the jobs that wait, where there is time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reordering {
+    /// Among how many jobs at the front of the queue it chooses.
+    pub window: usize,
+    /// By how many jobs behind it a job may be overtaken; then nobody passes it any more.
+    pub overtakings: u32,
 }
 
 /// In which numbers a policy of FGD's simulator compares nodes.
@@ -58,7 +74,7 @@ pub enum Arithmetic {
 
 impl Policy {
     /// All policies.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 17] = [
         Self::Compass,
         Self::CompassPaper,
         Self::BestFit,
@@ -74,6 +90,8 @@ impl Policy {
         Self::DotProduct(Arithmetic::Peer),
         Self::GpuPacking(Arithmetic::Peer),
         Self::GpuClustering(Arithmetic::Peer),
+        Self::CaFgd,
+        Self::Mcg,
     ];
 
     /// The word on the command line.
@@ -95,12 +113,38 @@ impl Policy {
             Self::GpuClustering(Exact) => "gpu-clustering",
             Self::GpuClustering(Peer) => "gpu-clustering:peer",
             Self::BestFitPeer => "best-fit:peer",
+            Self::CaFgd => "ca-fgd",
+            Self::Mcg => "mcg",
         }
     }
 
     /// Whether it moves running instances, so that triggers and budgets mean something.
     pub const fn compacts(self) -> bool {
         matches!(self.method(), Method::Anchor(_))
+    }
+
+    /// Whether it asks what is typical: FGD, and what is built on it.
+    pub const fn asks_what_is_typical(self) -> bool {
+        matches!(self, Self::Fgd(_) | Self::CaFgd | Self::Mcg)
+    }
+
+    /// For how many seconds after its submission it may hold back a job that could start, where there is time.
+    pub const fn patience_s(self) -> Option<u64> {
+        if matches!(self, Self::CaFgd) { Some(ca_fgd::PATIENCE_S) } else { None }
+    }
+
+    /// How it reorders the queue, if it does.
+    pub const fn reordering(self) -> Option<Reordering> {
+        if matches!(self, Self::Mcg) { Some(mcg::REORDERING) } else { None }
+    }
+
+    /// Whose demand counts as typical beside what always does.
+    pub(super) const fn moment(self) -> Option<Moment> {
+        match self {
+            Self::CaFgd => Some(ca_fgd::MOMENT),
+            Self::Mcg => Some(mcg::MOMENT),
+            _ => None,
+        }
     }
 
     /// How it decides.
@@ -117,6 +161,7 @@ impl Policy {
             Self::GpuPacking(arithmetic) => Method::Scored(Score::GpuPacking, arithmetic),
             Self::GpuClustering(arithmetic) => Method::Scored(Score::GpuClustering, arithmetic),
             Self::BestFitPeer => Method::Scored(Score::BestFit, Arithmetic::Peer),
+            Self::CaFgd | Self::Mcg => Method::Scored(Score::Fgd, Arithmetic::Exact),
         }
     }
 }
