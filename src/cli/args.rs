@@ -143,10 +143,10 @@ pub(super) struct ProcessorsArg {
     pub(super) gpus_per_proc: Option<GpusPerProc>,
 }
 
-/// What the policy `fgd` takes for typical.
+/// What `fgd`, and what is built on it, take for typical.
 #[derive(Clone, Debug, Default, ClapArgs)]
 pub(super) struct TypicalArg {
-    /// For fgd: the trace whose jobs are typical, such as openb:FILE [default: the jobs that are to be placed]
+    /// For fgd, ca-fgd and mcg: the trace whose jobs are typical, such as openb:FILE [default: the jobs that are to be placed]
     #[arg(long, value_name = "TRACE")]
     pub(super) typical: Option<String>,
 }

@@ -21,6 +21,11 @@ impl BulkScorer {
         Ok(Self { backend, query: FgdQuery::new(cluster, typical), edits: Vec::new(), rows: Vec::new() })
     }
 
+    /// Scores for these typical pods from now on.
+    pub(super) fn set_typical(&mut self, cluster: &Cluster, typical: &Typical) {
+        self.query = FgdQuery::new(cluster, typical);
+    }
+
     /// Brings all nodes up to date.
     pub(super) fn reload(&mut self, cluster: &Cluster) -> Result<(), EvalError> {
         self.backend.load(&NodeRows::of(cluster)?)

@@ -1,5 +1,9 @@
 //! The commit loop: decides a queue job by job, each on the state that the one before left.
 
+mod moment;
+
+use super::decision::{Decision, Status};
+use super::mix::Mix;
 use super::need::Needs;
 use super::placer::Placer;
 use super::policy::random::Draws;
@@ -10,8 +14,8 @@ use super::repack::Repack;
 use super::room::{self, RoomLimits, RoomMaker};
 use super::scorer::Scorer;
 use super::why::{self, Why};
-use crate::anchor::{self, Migration, Rules, Shape, State, Transaction, Trigger, Variant};
-use crate::cluster::{Cluster, Edit, GpuMask, Job, JobId, NodeId};
+use crate::anchor::{self, Rules, State, Transaction, Trigger, Variant};
+use crate::cluster::{JobId, NodeId};
 use crate::evaluate::{Backend, EvalError};
 use crate::fragmentation::fgd::Typical;
 use crate::workload::QueueEntry;
@@ -56,36 +60,6 @@ impl PlaceOptions {
 /// nothing but this keeps a line of a queue from asking for more instances than memory holds.
 const MOST_CPU_ONLY: u32 = 1 << 24;
 
-/// What became of an entry of the queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Status {
-    /// The job runs.
-    Placed,
-    /// The job does not run, and nothing was moved for it.
-    Blocked(Why),
-    /// The job ran and is gone.
-    Removed,
-    /// The job that was to go did not run.
-    Absent,
-}
-
-/// What was decided on one entry of the queue.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Decision {
-    /// The job; of several that left together, the first.
-    pub job: JobId,
-    /// What became of it.
-    pub status: Status,
-    /// Where its instances are, in their order, if it was placed.
-    pub placements: Vec<(NodeId, GpuMask)>,
-    /// Which running instances changed nodes (net), by job and instance.
-    pub migrations: Vec<Migration>,
-    /// N·ΔSIF of the event, compaction included; `None` for a blocked or absent job.
-    pub delta_sif_nodes: Option<i64>,
-    /// Whether every node that the event touched is in Σ afterwards; `None` for a blocked or absent job.
-    pub in_abs: Option<bool>,
-}
-
 /// Decides the entries of a queue on a state. Holds the state for as long as it lives.
 #[derive(Debug)]
 pub struct CommitLoop<'s> {
@@ -100,8 +74,12 @@ pub struct CommitLoop<'s> {
     room_maker: Option<Box<dyn RoomMaker>>,
     /// The most running jobs that the next decisions may disturb by that.
     most_disturbed: Option<u64>,
+    /// For those of them whose table of typical pods changes with what runs or waits.
+    mix: Option<Mix>,
     /// The threads that rank, once a window has something to rank; `None` where they could not be started.
     threads: Option<Option<rayon::ThreadPool>>,
+    /// GPUs of all nodes.
+    gpus: u64,
     /// N·SIF of the state.
     n_sif: i64,
     decision: Decision,
@@ -123,6 +101,7 @@ impl<'s> CommitLoop<'s> {
             in_abs: None,
         };
         let commit_loop = Self {
+            gpus: state.cluster().gpus(),
             state,
             options,
             needs: Needs::default(),
@@ -131,24 +110,26 @@ impl<'s> CommitLoop<'s> {
             scorer: None,
             room_maker: None,
             most_disturbed: None,
+            mix: None,
             threads: None,
             n_sif,
             decision,
         };
         match options.policy.method() {
             Method::Scored(..) => {
-                let typical = usual(commit_loop.state.cluster());
+                let typical = moment::usual(commit_loop.state.cluster());
                 commit_loop.with_typical(typical)
             }
             Method::Anchor(_) | Method::Ordered(_) | Method::Random => commit_loop,
         }
     }
 
-    /// The same, with these typical pods for the policy `fgd` instead of those of the jobs that wait at the start, or of
-    /// those that run if none waits.
+    /// The same, with these typical pods for `fgd` and what is built on it, instead of those of the jobs that wait at the
+    /// start, or of those that run if none waits.
     #[must_use]
     pub fn with_typical(mut self, typical: Typical) -> Self {
         if let Method::Scored(score, arithmetic) = self.options.policy.method() {
+            let typical = self.mixed(typical);
             let cluster = self.state.cluster();
             let mut scorer = Scorer::new(cluster, Scoring::new(cluster, score, arithmetic, typical));
             if let Some(backend) = self.scorer.take().and_then(Scorer::into_backend) {
@@ -250,9 +231,10 @@ impl<'s> CommitLoop<'s> {
             let _ = transaction.uncordon(node);
         }
         end(&mut transaction, ended, &self.options);
-        record(&mut self.decision, &mut self.window, &transaction);
+        self.decision.record(&mut self.window, &transaction);
         tell(&mut self.scorer, &transaction);
         transaction.commit();
+        self.note_left(ended);
         self.decision.status = Status::Removed;
         self.account();
         &self.decision
@@ -265,7 +247,7 @@ impl<'s> CommitLoop<'s> {
         self.begin(JobId(0));
         let mut transaction = self.state.begin();
         how.run(&mut transaction);
-        record(&mut self.decision, &mut self.window, &transaction);
+        self.decision.record(&mut self.window, &transaction);
         tell(&mut self.scorer, &transaction);
         transaction.commit();
         self.decision.status = Status::Removed;
@@ -317,8 +299,9 @@ impl<'s> CommitLoop<'s> {
         self.decision.in_abs = None;
     }
 
-    /// Keeps N·SIF, if something changed.
+    /// Keeps N·SIF, if something changed, and the table of typical pods.
     fn account(&mut self) {
+        self.refresh_table();
         if matches!(self.decision.status, Status::Placed | Status::Removed) {
             let n_sif = self.state.n_sif();
             self.decision.delta_sif_nodes = Some(n_sif - self.n_sif);
@@ -333,28 +316,32 @@ impl<'s> CommitLoop<'s> {
         }
     }
 
-    /// Places a job as the policy does by itself.
-    fn place(&mut self, job: JobId, index: usize) -> Status {
+    /// Why a job is blocked, as far as that shows before it is tried: before its instances get numbers, which a blocked job
+    /// would keep, since there may be billions of them.
+    #[inline]
+    fn refused(&mut self, job: JobId) -> Option<Why> {
         self.needs.update(self.state.cluster());
-        let registered = *self.state.cluster().job(job);
+        let registered = self.state.cluster().job(job);
         let (need, instances) = (self.needs.of(registered.request()), registered.instances());
-        let method = self.options.policy.method();
-        // Before instances get numbers, which a blocked job would keep: there may be billions of them.
-        let by_gpus = match method {
+        let by_gpus = match self.options.policy.method() {
             // What moves instances can mend fragmentation.
             Method::Anchor(_) => why::lacks_capacity(self.state, need, instances).then_some(Why::Capacity),
             Method::Ordered(_) | Method::Random | Method::Scored(..) => why::why_by_gpus(self.state, need, instances),
         };
-        match by_gpus {
-            Some(why) => return Status::Blocked(why),
-            None if need.gpus == 0
-                && instances > 1
-                && (instances > MOST_CPU_ONLY || !why::fits(self.state, need, instances)) =>
-            {
-                return Status::Blocked(Why::Constraint);
-            }
-            None => {}
+        let too_many = || {
+            need.gpus == 0 && instances > 1 && (instances > MOST_CPU_ONLY || !why::fits(self.state, need, instances))
+        };
+        by_gpus.or_else(|| too_many().then_some(Why::Constraint))
+    }
+
+    /// Places a job as the policy does by itself.
+    fn place(&mut self, job: JobId, index: usize) -> Status {
+        if let Some(why) = self.refused(job) {
+            return Status::Blocked(why);
         }
+        let registered = *self.state.cluster().job(job);
+        let (need, instances) = (self.needs.of(registered.request()), registered.instances());
+        let method = self.options.policy.method();
         let mut transaction = self.state.begin();
         if !transaction.start(job) {
             return Status::Blocked(if need.gpus == 0 { Why::Constraint } else { Why::Capacity });
@@ -369,11 +356,12 @@ impl<'s> CommitLoop<'s> {
                 self.placer.place_by_lot(&mut transaction, job, &self.needs, draws)
             }
             Method::Scored(..) => {
-                self.scorer.as_mut().is_some_and(|scorer| scorer.place(&mut transaction, job, &self.needs))
+                self.scorer.as_mut().is_some_and(|scorer| scorer.place(&mut transaction, job, &self.needs).is_some())
             }
         };
         if placed {
-            keep(&mut self.decision, &mut self.window, transaction, job);
+            self.decision.keep_start(&mut self.window, transaction, job);
+            self.note_started(job);
             return Status::Placed;
         }
         drop(transaction);
@@ -402,30 +390,22 @@ impl<'s> CommitLoop<'s> {
         if !transaction.start(job) || room.carry_out(&mut transaction, job).is_err() {
             return false;
         }
-        keep(&mut self.decision, &mut self.window, transaction, job);
+        self.decision.keep_start(&mut self.window, transaction, job);
         true
     }
 
     fn remove(&mut self, jobs: &[JobId]) -> Status {
+        self.note_left(jobs);
         if !jobs.iter().any(|&job| self.state.cluster().job(job).runs()) {
             return Status::Absent;
         }
         let mut transaction = self.state.begin();
         end(&mut transaction, jobs, &self.options);
-        record(&mut self.decision, &mut self.window, &transaction);
+        self.decision.record(&mut self.window, &transaction);
         tell(&mut self.scorer, &transaction);
         transaction.commit();
         Status::Removed
     }
-}
-
-/// Keeps the start of a job.
-fn keep(decision: &mut Decision, window: &mut Window, transaction: Transaction<'_>, job: JobId) {
-    let cluster = transaction.cluster();
-    let held = cluster.instances_of(job).map(|instance| cluster.instance(instance));
-    decision.placements.extend(held.filter_map(|held| Some((held.node()?, held.gpus()))));
-    record(decision, window, &transaction);
-    transaction.commit();
 }
 
 /// Ends jobs as one event.
@@ -443,44 +423,9 @@ fn end(transaction: &mut Transaction<'_>, jobs: &[JobId], options: &PlaceOptions
     }
 }
 
-/// The typical pods of the jobs that do not run, or of all if there are none.
-fn usual(cluster: &Cluster) -> Typical {
-    let waiting = cluster.jobs().iter().filter(|job| !job.runs());
-    let jobs: Vec<&Job> =
-        if waiting.clone().next().is_some() { waiting.collect() } else { cluster.jobs().iter().collect() };
-    Typical::new(cluster, jobs.iter().map(|job| (cluster.request(job.request()), u64::from(job.instances()))))
-}
-
 /// Tells who keeps scores which nodes an event changed.
 fn tell(scorer: &mut Option<Scorer>, transaction: &Transaction<'_>) {
     if let Some(scorer) = scorer {
         transaction.log().iter().for_each(|edit| scorer.changed(edit.node()));
     }
-}
-
-/// Reads off an event, before it is committed, what it moved and what it touched.
-fn record(decision: &mut Decision, window: &mut Window, transaction: &Transaction<'_>) {
-    let cluster = transaction.cluster();
-    if transaction.n_freed() > 0 {
-        transaction.migrations_into(&mut decision.migrations);
-    }
-    if window.listens() {
-        transaction.log().iter().for_each(|edit| window.touch(cluster, edit.node()));
-    }
-    // What counts is what the event changed in the end; a node that was only tried is as it was. Mostly no node at all is
-    // outside.
-    let inside = |id: NodeId| {
-        let node = cluster.node(id);
-        Shape::of(node.capacity(), node.composition()).in_space()
-    };
-    let left = |edit: &Edit| match *edit {
-        // Whoever was freed and does not run has left.
-        Edit::Free { instance, node, .. } if !cluster.job(cluster.instance(instance).job()).runs() => Some(node),
-        _ => None,
-    };
-    let in_abs = transaction.state().n_outside() == 0
-        || (decision.placements.iter().all(|&(node, _)| inside(node))
-            && decision.migrations.iter().all(|moved| inside(moved.from) && inside(moved.to))
-            && (!decision.placements.is_empty() || transaction.log().iter().filter_map(left).all(inside)));
-    decision.in_abs = Some(in_abs);
 }

@@ -6,7 +6,9 @@
 mod audit;
 mod bulk_scorer;
 mod commit_loop;
+mod decision;
 mod findings;
+mod mix;
 mod need;
 mod offers;
 mod placer;
@@ -22,9 +24,10 @@ mod walk;
 mod why;
 
 pub use audit::{Audit, Figures, PoolFigures, WccFigures, audit};
-pub use commit_loop::{CommitLoop, Decision, PlaceOptions, Status};
+pub use commit_loop::{CommitLoop, PlaceOptions};
+pub use decision::{Decision, Status};
 pub use offers::{Offer, OfferKind, offers};
-pub use policy::{Arithmetic, Policy};
+pub use policy::{Arithmetic, Policy, Reordering};
 pub use repack::Repack;
 pub use room::{Room, RoomLimits, RoomMaker};
 pub use why::{Why, why_blocked};

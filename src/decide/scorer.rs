@@ -14,7 +14,7 @@ use super::tournament::Tournament;
 use crate::anchor::{State, Transaction};
 use crate::cluster::{Cluster, GpuMask, JobId, NodeId, RequestId, Within};
 use crate::evaluate::{Backend, EvalError};
-use crate::fragmentation::fgd::Ask;
+use crate::fragmentation::fgd::{Ask, Typical};
 
 /// The most scores that are kept; beyond it, the request that was not asked for the longest is forgotten.
 const MOST_SCORES: usize = 1 << 24;
@@ -71,6 +71,17 @@ impl Scorer {
         match BulkScorer::new(backend, cluster, typical) {
             Ok(scorer) => self.bulk = Some(Bulk { scorer, seen }),
             Err(error) => self.fault = Some(error),
+        }
+    }
+
+    /// Scores for these typical pods from now on. If they are others than before, what was kept is forgotten.
+    pub(super) fn set_typical(&mut self, cluster: &Cluster, typical: Typical) {
+        let Some(scoring) = self.scoring.with_typical(cluster, typical) else { return };
+        self.scoring = scoring;
+        self.tables.iter_mut().for_each(|table| *table = None);
+        self.n_tables = 0;
+        if let (Some(bulk), Some(typical)) = (&mut self.bulk, self.scoring.is_a_kernel()) {
+            bulk.scorer.set_typical(cluster, typical);
         }
     }
 
@@ -135,19 +146,20 @@ impl Scorer {
         self.changes.push(node);
     }
 
-    /// Places all instances of the job, which has instance numbers. False if it cannot be done; the caller then drops the
-    /// transaction.
-    pub(super) fn place(&mut self, transaction: &mut Transaction<'_>, job: JobId, needs: &Needs) -> bool {
+    /// Places all instances of the job, which has instance numbers, and returns the sum of their scores. `None` if it
+    /// cannot be done; the caller then drops the transaction.
+    pub(super) fn place(&mut self, transaction: &mut Transaction<'_>, job: JobId, needs: &Needs) -> Option<i64> {
         let cluster = transaction.cluster();
         let request = cluster.job(job).request();
         let (need, ask) = (needs.of(request), Ask::of(cluster.request(request)));
         let region = match need.within {
             None => None,
             Some(within) => match choose_region(transaction.state(), need, within, cluster.job(job).instances()) {
-                None => return false,
+                None => return None,
                 Some(region) => Some((within, region)),
             },
         };
+        let mut sum = 0i64;
         for instance in transaction.cluster().instances_of(job) {
             let chosen = match region {
                 None => self.best(transaction.cluster(), request, need, &ask),
@@ -155,20 +167,39 @@ impl Scorer {
                     self.best_of(transaction.state(), &transaction.state().regions(within)[region], need, &ask)
                 }
             };
-            let taken = chosen.is_some_and(|(node, gpus)| transaction.take(instance, node, gpus).is_ok());
-            debug_assert_eq!(taken, chosen.is_some(), "the chosen node cannot host the instance");
-            if !taken {
-                // What was tried is taken back, and so has changed again.
-                transaction.log().iter().for_each(|edit| self.changes.push(edit.node()));
-                return false;
-            }
-            chosen.into_iter().for_each(|(node, _)| self.changes.push(node));
+            let taken = chosen.filter(|&(_, node, gpus)| transaction.take(instance, node, gpus).is_ok());
+            debug_assert_eq!(taken, chosen, "the chosen node cannot host the instance");
+            let Some((score, node, _)) = taken else {
+                self.taken_back(transaction);
+                return None;
+            };
+            sum = sum.saturating_add(score);
+            self.changes.push(node);
         }
-        true
+        Some(sum)
     }
 
-    /// The best of all nodes, and the devices there.
-    fn best(&mut self, cluster: &Cluster, request: RequestId, need: &Need, ask: &Ask) -> Option<(NodeId, GpuMask)> {
+    /// By how much [`Scorer::place`] would let the fragment grow, if the policy is built on FGD. The caller drops the
+    /// transaction in any case.
+    pub(super) fn growth(&mut self, transaction: &mut Transaction<'_>, job: JobId, needs: &Needs) -> Option<i64> {
+        let sum = self.place(transaction, job, needs)?;
+        self.taken_back(transaction);
+        Some(sum)
+    }
+
+    /// What was tried is taken back, and so has changed again.
+    fn taken_back(&mut self, transaction: &Transaction<'_>) {
+        transaction.log().iter().for_each(|edit| self.changes.push(edit.node()));
+    }
+
+    /// The best of all nodes, with its score and the devices there.
+    fn best(
+        &mut self,
+        cluster: &Cluster,
+        request: RequestId,
+        need: &Need,
+        ask: &Ask,
+    ) -> Option<(i64, NodeId, GpuMask)> {
         self.make_room(cluster);
         let known = |table: &Table| self.changes.reach(table.seen);
         if !self.tables[request.index()].as_ref().is_some_and(known) {
@@ -192,7 +223,7 @@ impl Scorer {
         self.forget();
         let place = self.tables[request.index()].as_ref()?.scores.first()?;
         let node = self.nodes[place];
-        score(&self.scoring, cluster, need, ask, node).map(|(_, gpus)| (node, gpus))
+        score(&self.scoring, cluster, need, ask, node).map(|(key, gpus)| (key, node, gpus))
     }
 
     /// Forgets a request if too much is kept, but never the one that was just asked for.
@@ -206,13 +237,13 @@ impl Scorer {
         }
     }
 
-    /// The best of some nodes, and the devices there.
-    fn best_of(&self, state: &State, nodes: &[NodeId], need: &Need, ask: &Ask) -> Option<(NodeId, GpuMask)> {
+    /// The best of some nodes, with its score and the devices there.
+    fn best_of(&self, state: &State, nodes: &[NodeId], need: &Need, ask: &Ask) -> Option<(i64, NodeId, GpuMask)> {
         let scored = nodes.iter().filter_map(|&node| {
             let (key, gpus) = score(&self.scoring, state.cluster(), need, ask, node)?;
             Some((key, self.places[node.index()], node, gpus))
         });
-        scored.min().map(|(_, _, node, gpus)| (node, gpus))
+        scored.min().map(|(key, _, node, gpus)| (key, node, gpus))
     }
 }
 

@@ -21,7 +21,7 @@ pub mod peer;
 mod typical;
 
 pub use gauge::Gauge;
-pub use typical::{COVERAGE_PERCENT, MAX_TYPICAL, Typical, TypicalPod};
+pub use typical::{COVERAGE_PERCENT, MAX_TYPICAL, MIX_PARTS, Typical, TypicalPod};
 
 use crate::cluster::{Cluster, GpuMask, MAX_GPUS, NodeId, Request, UNLIMITED, WHOLE_GPU};
 

@@ -110,6 +110,8 @@ pub fn explanation_json(
             Cause::Blocked(why) => (why.name(), None),
             Cause::Behind(head, why) => (why.name(), Some(name(head))),
             Cause::Reserved(head) => ("reserved", Some(name(head))),
+            Cause::Held => ("held", None),
+            Cause::BehindHeld(head) => ("held", Some(name(head))),
         };
         WaitOut { from_s: wait.from, to_s: wait.to, why, behind }
     };
@@ -170,6 +172,8 @@ fn sums(explanation: &Explanation) -> Vec<(String, u64)> {
             Cause::Blocked(why) => format!("blocked itself by {}", why.name()),
             Cause::Behind(_, why) => format!("behind a head blocked by {}", why.name()),
             Cause::Reserved(_) => "since it would take what the head is promised".to_owned(),
+            Cause::Held => "held back for a better moment".to_owned(),
+            Cause::BehindHeld(_) => "behind a head that was held back".to_owned(),
         };
         match sums.iter_mut().find(|(other, _)| *other == text) {
             Some((_, sum)) => *sum += wait.to - wait.from,
@@ -207,6 +211,8 @@ fn longest(scenario: &Scenario, explanation: &Explanation) -> String {
             Cause::Blocked(why) => format!("{}: {}", why.name(), blocked(why)),
             Cause::Behind(job, why) => format!("behind {}: {}, {}", head(job), why.name(), blocked(why)),
             Cause::Reserved(job) => format!("it would take what {} is promised", head(job)),
+            Cause::Held => "held: it fits, and the policy waits for a better moment".to_owned(),
+            Cause::BehindHeld(job) => format!("behind {}: held, it fits and waits for a better moment", head(job)),
         };
         rows.push([grouped(wait.from), grouped(wait.to), grouped(wait.to - wait.from), why]);
     }

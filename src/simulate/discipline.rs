@@ -75,6 +75,11 @@ impl Waiting {
         self.jobs.first().map(|&(_, position)| position as usize)
     }
 
+    /// All of them, in order.
+    pub(super) fn positions(&self) -> impl Iterator<Item = usize> {
+        self.jobs.iter().map(|&(_, position)| position as usize)
+    }
+
     /// The first job behind this one; it need not wait itself any more.
     pub(super) fn after(&self, position: usize, job: &TraceJob) -> Option<usize> {
         let behind = Bound::Excluded((self.discipline.key(job), position as u32));

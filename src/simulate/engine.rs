@@ -1,16 +1,17 @@
 //! The event loop.
 
-use std::collections::BTreeMap;
+mod pass;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::anchor::State;
 use crate::cluster::{JobId, NodeId};
-use crate::decide::{CommitLoop, PlaceOptions, Repack, Why};
+use crate::decide::{CommitLoop, PlaceOptions, Policy, Repack};
 use crate::plan::FewestMoves;
-use crate::workload::{NodeChange, TraceJob};
+use crate::workload::NodeChange;
 
-use super::backfill::Reservation;
 use super::discipline::{Discipline, Waiting};
-use super::explain::{Cause, FirstTry, Probe};
+use super::explain::{Cause, Probe};
 use super::measures::{Interval, Totals};
 use super::observe::{Observer, Stand};
 use super::outcome::Outcome;
@@ -18,7 +19,7 @@ use super::running::{NEVER, Running};
 use super::scenario::Scenario;
 use super::scheduler::Scheduler;
 use super::site::{Oracle, OracleError, Site};
-use super::wait::wait_without_moves;
+use super::turns::Turns;
 
 /// The settings of a simulation that all schedulers share.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,10 +74,11 @@ pub fn simulate_observed(
 /// The commit loop on the state of a scenario, which may say what is typical for FGD.
 pub(super) fn commit_loop<'s>(scenario: &Scenario, state: &'s mut State, settings: PlaceOptions) -> CommitLoop<'s> {
     let site = CommitLoop::new(state, settings).with_room_maker(Box::new(FewestMoves::default()));
-    match scenario.typical() {
+    let site = match scenario.typical() {
         Some(typical) => site.with_typical(typical.clone()),
         None => site,
-    }
+    };
+    site.with_arrivals()
 }
 
 /// An observer that is shown the intervals alone.
@@ -111,6 +113,12 @@ pub(super) struct Engine<'a, S> {
     /// What happens at the start of a round, and how long a round is.
     rounds: Option<(Repack, u64)>,
     first_submit: u64,
+    /// Who goes first, under a policy that reorders the queue.
+    turns: Option<Turns>,
+    /// For how long a policy may hold back a job that could start.
+    patience_s: Option<u64>,
+    /// The jobs that it holds back, by the end of its patience.
+    held: BTreeSet<(u64, usize)>,
     /// Whether anything has started, left or moved since the last round: if not, another would do nothing.
     unpacked: bool,
     totals: Totals,
@@ -137,6 +145,9 @@ impl<'a, S: Site> Engine<'a, S> {
             changed: true,
             room_cost_s: scheduler.price_s().map(|price_s| price_s.max(options.move_cost_s)),
             rounds: scheduler.rounds(),
+            turns: scheduler.policy().and_then(Policy::reordering).map(Turns::new),
+            patience_s: scheduler.policy().and_then(Policy::patience_s),
+            held: BTreeSet::new(),
             first_submit: now,
             unpacked: true,
             totals: Totals::new(),
@@ -160,6 +171,7 @@ impl<'a, S: Site> Engine<'a, S> {
             self.depart(&mut leaving, observer);
             self.change_nodes();
             self.start_round();
+            self.lose_patience();
             let new = self.arrive();
             self.pass(new);
         }
@@ -181,7 +193,8 @@ impl<'a, S: Site> Engine<'a, S> {
         }
         let arrival = self.scenario.jobs().get(self.arrived).map(|job| job.submit_s);
         let change = self.scenario.events().get(self.happened).map(|event| event.at_s.max(self.now));
-        [arrival, self.running.next_departure(), change, self.next_round()].into_iter().flatten().min()
+        let patience = self.held.first().map(|&(until, _)| until);
+        [arrival, self.running.next_departure(), change, self.next_round(), patience].into_iter().flatten().min()
     }
 
     /// When the next round starts, if it may do anything.
@@ -241,14 +254,18 @@ impl<'a, S: Site> Engine<'a, S> {
             return;
         }
         let why = |position| self.site.why(self.scenario.job_id(position));
-        let cause = if position == head {
-            Cause::Blocked(why(position))
-        } else if self.discipline != Discipline::Easy {
-            Cause::Behind(head, why(head))
-        } else if probe.reserved {
-            Cause::Reserved(head)
-        } else {
-            Cause::Blocked(why(position))
+        let is_held = |position| self.held.iter().any(|&(_, held)| held == position);
+        // Whom it waits behind; nobody if it may start itself.
+        let first = match &self.turns {
+            Some(turns) => turns.first_before(position, self.waiting.positions()),
+            None => Some(head).filter(|&head| head != position),
+        };
+        let cause = match first {
+            _ if is_held(position) => Cause::Held,
+            Some(first) if self.discipline == Discipline::Easy && probe.reserved => Cause::Reserved(first),
+            Some(first) if self.discipline != Discipline::Easy && is_held(first) => Cause::BehindHeld(first),
+            Some(first) if self.discipline != Discipline::Easy => Cause::Behind(first, why(first)),
+            _ => Cause::Blocked(why(position)),
         };
         probe.waits(self.now, at, cause);
     }
@@ -301,6 +318,7 @@ impl<'a, S: Site> Engine<'a, S> {
         }
         let moved = self.site.change_nodes(&closed, &opened, &ended);
         self.running.pause(moved, self.now);
+        ended.iter().filter(|&&job| self.scenario.position(job).is_some()).for_each(|&job| self.site.arrive(job));
         (self.changed, self.unpacked) = (true, true);
     }
 
@@ -313,90 +331,11 @@ impl<'a, S: Site> Engine<'a, S> {
             if !self.scenario.is_rejected(self.arrived) {
                 self.waiting.push(self.arrived, job);
                 self.waiting_gpus += job.gpus();
+                self.site.arrive(self.scenario.job_id(self.arrived));
                 self.events += 1;
             }
             self.arrived += 1;
         }
         new
-    }
-
-    /// One scheduling pass. Jobs from position `new` on have just arrived.
-    fn pass(&mut self, new: usize) {
-        let all = std::mem::take(&mut self.changed);
-        // Who was refused is refused again while nothing changes; the time alone only makes backfilling harder.
-        while let Some(head) = self.waiting.head()
-            && (all || self.changed || head >= new)
-        {
-            if !self.start(head) && !self.start_with_room(head) {
-                break;
-            }
-        }
-        if self.discipline == Discipline::Easy
-            && let Some(head) = self.waiting.head()
-        {
-            // First in, first out: those that have just arrived are the last.
-            self.backfill(head, if all { head } else { head.max(new.saturating_sub(1)) });
-        }
-    }
-
-    /// Starts jobs behind position `last` that do not keep the head from what it is promised.
-    fn backfill(&mut self, head: usize, mut last: usize) {
-        let jobs = self.scenario.jobs();
-        let mut free = self.site.free_gpus();
-        let mut promise = Reservation::new(self.now, free, jobs[head].gpus(), self.running.by_finish());
-        while let Some(position) = self.waiting.after(last, &jobs[last]) {
-            last = position;
-            let (gpus, finish) = (jobs[position].gpus(), self.finish_of(&jobs[position]));
-            if let Some(probe) = self.probe.as_mut().filter(|probe| probe.position == position) {
-                let fits = gpus <= free && self.site.why(self.scenario.job_id(position)) == Why::Space;
-                probe.reserved = fits && !promise.allows(gpus, finish);
-            }
-            if gpus <= free && promise.allows(gpus, finish) && self.start(position) {
-                promise.take(gpus, finish);
-                free = self.site.free_gpus();
-            }
-        }
-    }
-
-    /// When a job would finish that starts now; `NEVER` for one that stays.
-    fn finish_of(&self, job: &TraceJob) -> u64 {
-        if job.leaves() { self.now.saturating_add(job.duration_s).min(NEVER - 1) } else { NEVER }
-    }
-
-    /// Starts a waiting job, if the scheduler can.
-    fn start(&mut self, position: usize) -> bool {
-        let id = self.scenario.job_id(position);
-        if let Some(probe) = self.probe.as_mut().filter(|probe| probe.position == position && probe.first_try.is_none())
-        {
-            let (free_gpus, offers) = (self.site.free_gpus(), self.site.offers(id));
-            probe.first_try = Some(FirstTry { at: self.now, free_gpus, offers });
-        }
-        // Moves are made for the head of the queue alone, which has already been refused without.
-        self.start_within(position, Some(0))
-    }
-
-    /// Starts the head of the queue by moving others, if that costs them less than what it would wait otherwise.
-    fn start_with_room(&mut self, head: usize) -> bool {
-        let (Some(cost_s), Some(cluster)) = (self.room_cost_s, self.site.cluster()) else { return false };
-        let id = self.scenario.job_id(head);
-        let wait = wait_without_moves(cluster, id, self.now, self.running.departures());
-        let most = wait.and_then(|wait| wait.saturating_sub(1).checked_div(cost_s));
-        // What costs nothing is worth any wait but none.
-        let most = most.filter(|_| cost_s > 0);
-        self.start_within(head, most)
-    }
-
-    /// Starts a waiting job, if the scheduler can by disturbing so many others at most.
-    fn start_within(&mut self, position: usize, most_disturbed: Option<u64>) -> bool {
-        let (job, id) = (&self.scenario.jobs()[position], self.scenario.job_id(position));
-        let finish = self.finish_of(job);
-        let Some(moved) = self.site.start(id, position, most_disturbed) else { return false };
-        self.running.enter(id, self.now, finish);
-        self.running.pause(moved, self.now);
-        self.waiting.remove(position, job);
-        self.waiting_gpus -= job.gpus();
-        self.events += 1;
-        (self.changed, self.unpacked) = (true, true);
-        true
     }
 }

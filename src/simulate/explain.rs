@@ -18,6 +18,10 @@ pub enum Cause {
     Behind(usize, Why),
     /// It fits, and would take what the head of the queue is promised.
     Reserved(usize),
+    /// It fits, and the policy holds it back.
+    Held,
+    /// It may not overtake the head of the queue, which the policy holds back.
+    BehindHeld(usize),
 }
 
 /// A time in which a job waited for one cause.

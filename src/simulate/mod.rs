@@ -41,6 +41,7 @@ mod scheduler;
 mod site;
 mod sizing;
 mod sweep;
+mod turns;
 mod wait;
 
 pub use allocations::Allocations;

@@ -83,7 +83,8 @@ impl Scenario {
         Ok(Self { any_model: true, ..Self::new(builder.finish()?, jobs)? })
     }
 
-    /// Says whose requests are typical, for the policy `fgd`, instead of those of the jobs.
+    /// Says whose requests are typical, for `fgd` and what is built on it, instead of those of the
+    /// jobs.
     ///
     /// # Errors
     /// If there are too many names of models.

@@ -23,6 +23,12 @@ pub(super) struct View {
 
 /// A place that jobs start on and leave.
 pub(super) trait Site {
+    /// A job has come and waits.
+    fn arrive(&mut self, job: JobId);
+    /// How well it fits, the smaller the better; `None` if it cannot start, or the policy does not say.
+    fn growth(&mut self, job: JobId) -> Option<i64>;
+    /// Whether the policy would rather have it wait.
+    fn holds_back(&mut self, job: JobId) -> bool;
     /// Starts a job, if it can; `index` is its place in the trace. Returns what moved for it. Where others are moved to make
     /// room for it, not more than `most_disturbed` jobs; `None` is no limit.
     fn start(&mut self, job: JobId, index: usize, most_disturbed: Option<u64>) -> Option<&[Migration]>;
@@ -47,6 +53,18 @@ pub(super) trait Site {
 }
 
 impl Site for CommitLoop<'_> {
+    fn arrive(&mut self, job: JobId) {
+        CommitLoop::arrive(self, job);
+    }
+
+    fn growth(&mut self, job: JobId) -> Option<i64> {
+        CommitLoop::growth(self, job)
+    }
+
+    fn holds_back(&mut self, job: JobId) -> bool {
+        CommitLoop::holds_back(self, job)
+    }
+
     fn start(&mut self, job: JobId, index: usize, most_disturbed: Option<u64>) -> Option<&[Migration]> {
         self.limit_disturbed(most_disturbed);
         let decision = self.decide(QueueEntry::Submit(job), index);
@@ -152,6 +170,16 @@ impl<'a> Oracle<'a> {
 }
 
 impl Site for Oracle<'_> {
+    fn arrive(&mut self, _: JobId) {}
+
+    fn growth(&mut self, _: JobId) -> Option<i64> {
+        None
+    }
+
+    fn holds_back(&mut self, _: JobId) -> bool {
+        false
+    }
+
     fn start(&mut self, job: JobId, _: usize, _: Option<u64>) -> Option<&[Migration]> {
         let (gpus, n) = self.instances(job);
         if u64::from(gpus).saturating_mul(n) > self.free_gpus() {

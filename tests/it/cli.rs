@@ -109,7 +109,18 @@ fn every_command_has_a_help_with_examples() {
 #[test]
 fn results_depend_on_no_thread_and_no_window() {
     let place = "place --cluster synthetic:400:3 --queue synthetic:300:4 --policy";
-    for policy in ["compass", "compass-paper", "best-fit", "worst-fit", "first-fit", "random", "fgd", "gpu-packing"] {
+    for policy in [
+        "compass",
+        "compass-paper",
+        "best-fit",
+        "worst-fit",
+        "first-fit",
+        "random",
+        "fgd",
+        "gpu-packing",
+        "ca-fgd",
+        "mcg",
+    ] {
         let expected = run(&format!("{place} {policy}")).stdout;
         assert!(!expected.is_empty());
         for how in ["--threads 1", "--window 1", "--window 7 --threads 3", "--backend cpu"] {

@@ -1,7 +1,9 @@
 //! Small examples of what each policy chooses, and jobs beyond all bounds.
 
 use slotwise::anchor::State;
-use slotwise::decide::{CommitLoop, PlaceOptions, Policy, Status, Why};
+use slotwise::cluster::{ClusterBuilder, JobId, JobSpec, NodeSpec, Seat};
+use slotwise::decide::{Arithmetic, CommitLoop, PlaceOptions, Policy, Status, Why};
+use slotwise::fragmentation::fgd::Typical;
 use slotwise::workload::QueueEntry;
 
 use crate::decide_support::{JobPlan, cluster, options, plain_job, plain_nodes, register, run};
@@ -86,4 +88,43 @@ fn the_three_orders_on_one_example() {
     assert_eq!(order(Policy::BestFit), [1, 1, 3, 3]);
     assert_eq!(order(Policy::WorstFit), [0, 0, 2, 0]);
     assert_eq!(order(Policy::FirstFit), [0, 0, 0, 0]);
+}
+
+/// Two nodes with 3 and 4 free GPUs, and one that takes nothing and may run jobs of 3; a job of 1 GPU, and jobs of 3 and of 4.
+fn threes_and_fours(running: usize) -> (State, [JobId; 3]) {
+    let mut builder = ClusterBuilder::new();
+    for (name, gpus) in [("n0", 8), ("n1", 8), ("closed", 16)] {
+        let unschedulable = gpus == 16;
+        builder.add_node(&NodeSpec { name, gpus, unschedulable, ..NodeSpec::default() }).unwrap();
+    }
+    let seat = |name| Seat { node: builder.find_node(name).unwrap(), gpus: None };
+    let [n0, n1, closed] = ["n0", "n1", "closed"].map(seat);
+    let job = |name, gpus| JobSpec { name, gpus, ..JobSpec::default() };
+    builder.add_running(&job("five", 5), &[n0]).unwrap();
+    builder.add_running(&job("four", 4), &[n1]).unwrap();
+    builder.add_running(&job("three", 3), &vec![closed; running]).unwrap();
+    let mut cluster = builder.finish().unwrap();
+    let jobs = [("1", 1, 1), ("3s", 3, 20), ("4s", 4, 20)];
+    let jobs = jobs.map(|(name, gpus, instances)| cluster.register(&job(name, gpus), instances).unwrap());
+    (State::new(cluster), jobs)
+}
+
+#[test]
+fn a_job_keeps_out_of_the_way_of_what_waits_or_runs_and_not_of_what_is_typical_alone() {
+    // With its like alone in mind both nodes are as good, and the first takes it. Jobs of 3 in mind, the node with 3 does not.
+    let place = |policy, running, arrive: &[usize], leave: &[usize]| {
+        let (mut state, jobs) = threes_and_fours(running);
+        let ones = Typical::new(state.cluster(), [(state.cluster().request_of(jobs[0]), 1)]);
+        let mut commit_loop =
+            CommitLoop::new(&mut state, PlaceOptions { policy, ..options(policy) }).with_typical(ones).with_arrivals();
+        arrive.iter().for_each(|&at| commit_loop.arrive(jobs[at]));
+        leave.iter().for_each(|&at| assert_eq!(commit_loop.remove_together(&[jobs[at]]).status, Status::Absent));
+        commit_loop.decide(QueueEntry::Submit(jobs[0]), 0).placements[0].0.0
+    };
+    let (fgd, mcg, ca_fgd) = (Policy::Fgd(Arithmetic::Exact), Policy::Mcg, Policy::CaFgd);
+    assert_eq!([place(mcg, 1, &[], &[]), place(mcg, 1, &[1], &[]), place(mcg, 1, &[2], &[])], [0, 1, 0]);
+    assert_eq!([place(mcg, 1, &[1], &[1]), place(mcg, 1, &[1, 2], &[1])], [0, 0]);
+    assert_eq!([place(fgd, 1, &[1], &[]), place(fgd, 3, &[], &[])], [0, 0]);
+    // What runs counts for the other: beside the jobs of 4 and 5 one of 3, or three of them.
+    assert_eq!([place(ca_fgd, 1, &[1], &[]), place(ca_fgd, 3, &[2], &[])], [0, 1]);
 }

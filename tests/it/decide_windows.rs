@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use proptest::prelude::*;
 use slotwise::anchor::State;
 use slotwise::cluster::Cluster;
-use slotwise::decide::{Arithmetic, CommitLoop, Decision, PlaceOptions, Policy};
+use slotwise::decide::{Arithmetic, CommitLoop, Decision, PlaceOptions, Policy, Status};
 use slotwise::evaluate::abi::NodeEdit;
 use slotwise::evaluate::measure::Speed;
 use slotwise::evaluate::twin::Reference;
@@ -80,6 +80,47 @@ proptest! {
         prop_assert_eq!(decisions, expected);
         // Nothing but scores is asked for, and not without need.
         prop_assert!(notes.matches(['a', 'A', 'b']).next().is_none() && notes.matches('f').count() <= steps.len());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    /// Nor do they where what is typical changes with what runs or waits, in the middle of a window.
+    #[test]
+    fn a_table_that_changes_shows_no_window_and_no_backend(
+        nodes in prop::collection::vec(node_plan(), 1..30),
+        steps in steps(9, 2..90),
+        window in 2usize..80,
+        threads in 1usize..4,
+        policy in prop::sample::select(&[Policy::CaFgd, Policy::Mcg][..]),
+    ) {
+        let (cluster, queue) = queue(&nodes, &steps);
+        let options = options(policy);
+        let (expected, books) = run(&cluster, &queue, options);
+        let mut state = State::new(cluster.clone());
+        let mut commit_loop = CommitLoop::new(&mut state, options);
+        for ((index, &entry), expected) in queue.iter().enumerate().zip(&expected) {
+            // To ask what a start would cost changes nothing either.
+            let growth = commit_loop.growth(entry.job());
+            prop_assert_eq!(commit_loop.growth(entry.job()), growth);
+            let decision = commit_loop.decide(entry, index);
+            prop_assert_eq!(decision, expected);
+            let submitted = matches!(entry, QueueEntry::Submit(_));
+            prop_assert!(!submitted || growth.is_some() == (decision.status == Status::Placed));
+        }
+        let options = PlaceOptions { window, threads, ..options };
+        let (decisions, found) = run(&cluster, &queue, options);
+        prop_assert_eq!(&decisions, &expected);
+        prop_assert_eq!(found.nodes(), books.nodes());
+        let mut state = State::new(cluster.clone());
+        let backend = evaluate::open(Choice::Cpu, threads).unwrap();
+        let mut commit_loop = CommitLoop::with_backend(&mut state, options, backend);
+        let mut decisions = Vec::new();
+        commit_loop.run(&queue, &mut |decision| decisions.push(decision.clone()));
+        prop_assert_eq!(commit_loop.backend_fault(), None);
+        prop_assert_eq!(&decisions, &expected);
+        prop_assert_eq!(run_ahead(&cluster, &queue, options).0, expected);
     }
 }
 

@@ -36,6 +36,7 @@ mod plan;
 mod shares;
 mod simulate;
 mod simulate_laws;
+mod simulate_moments;
 mod simulate_nodes;
 mod simulate_recorder;
 mod slurm;

@@ -82,8 +82,9 @@ pub(super) fn run(args: &PlaceArgs, options: &Options, talk: &Talk) -> Result<()
     queue.truncate(args.first.unwrap_or(usize::MAX));
     let typical = match &args.typical.typical {
         None => None,
-        Some(_) if !matches!(args.policy, Policy::Fgd(_)) => {
-            let text = format_args!("found --typical for the policy {}, expected it for fgd alone", args.policy);
+        Some(_) if !args.policy.asks_what_is_typical() => {
+            let text =
+                format_args!("found --typical for the policy {}, expected it for fgd, ca-fgd or mcg", args.policy);
             return Err(Failure::input(text));
         }
         Some(origin) => {

@@ -54,6 +54,12 @@ empties the least used nodes onto others; an approximation, since its source
 leaves details open. Both pay --move-cost. compass:TRIGGER:BUDGET has a budget of
 moves an event.
 
+ca-fgd and mcg are approximations as well. ca-fgd holds a job back, up to 300 s
+after it came, if fewer than an eighth of all GPUs are free and wherever it went
+it would leave more GPUs that are of no use to typical jobs. Under mcg, of the
+first 16 jobs of the queue the one goes first that leaves the least of them,
+fifo or not, past jobs that are blocked too; each is overtaken 16 times at most.
+
 make-room places by best-fit. Where the head of the queue fits nowhere, it moves
 the fewest instances that let it start, if the pauses of their jobs sum to less
 than the head would wait for departures alone. make-room:PRICE wants PRICE
@@ -64,8 +70,8 @@ sif-opt starts a job whenever everything that runs and the job could be packed
 somehow, moves for free: a bound, not a policy.
 
 --explain JOB tells instead when and why a job waited: behind whom, and what kept
-them (capacity, fragmentation, constraint, space; see help place), or what kept
-itself; and at its first try the nodes by kind: on how many an instance would
+them (capacity, fragmentation, constraint, space; see help place; or held, by
+ca-fgd), or what kept itself; and at its first try the nodes by kind: on how many an instance would
 have fitted, and on how many the policy allows it without a move.
 
 Examples:

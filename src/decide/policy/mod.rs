@@ -1,6 +1,7 @@
 //! The policies, one file each, with their sources.
 
 mod best_fit;
+pub(super) mod ca_fgd;
 mod compass;
 mod compass_paper;
 mod dot_product;
@@ -9,6 +10,7 @@ mod first_fit;
 mod gpu_clustering;
 mod gpu_packing;
 mod make_room;
+mod mcg;
 pub(super) mod random;
 pub(super) mod score;
 mod worst_fit;
@@ -17,6 +19,7 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use self::score::Score;
+use super::mix::Moment;
 use crate::anchor::Variant;
 
 /// Who decides where a job goes.
@@ -47,6 +50,19 @@ pub enum Policy {
     BestFitPeer,
     /// Best-fit, and the fewest moves where a job is blocked for want of the right holes.
     MakeRoom,
+    /// FGD for what is typical in the long run and now, with an admission that may wait. An approximation.
+    CaFgd,
+    /// FGD for what is typical and what waits, whose queue is reordered. An approximation.
+    Mcg,
+}
+
+/// How a policy reorders the jobs that wait, where there is time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reordering {
+    /// Among how many jobs at the front of the queue it chooses.
+    pub window: usize,
+    /// By how many jobs behind it a job may be overtaken; then nobody passes it any more.
+    pub overtakings: u32,
 }
 
 /// In which numbers a policy of FGD's simulator compares nodes.
@@ -61,7 +77,7 @@ pub enum Arithmetic {
 
 impl Policy {
     /// All policies.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 18] = [
         Self::Compass,
         Self::CompassPaper,
         Self::BestFit,
@@ -78,6 +94,8 @@ impl Policy {
         Self::GpuPacking(Arithmetic::Peer),
         Self::GpuClustering(Arithmetic::Peer),
         Self::MakeRoom,
+        Self::CaFgd,
+        Self::Mcg,
     ];
 
     /// The word on the command line.
@@ -100,6 +118,8 @@ impl Policy {
             Self::GpuClustering(Peer) => "gpu-clustering:peer",
             Self::BestFitPeer => "best-fit:peer",
             Self::MakeRoom => "make-room",
+            Self::CaFgd => "ca-fgd",
+            Self::Mcg => "mcg",
         }
     }
 
@@ -112,6 +132,30 @@ impl Policy {
     /// (see [`RoomMaker`](super::RoomMaker)).
     pub const fn makes_room(self) -> bool {
         matches!(self, Self::MakeRoom)
+    }
+
+    /// Whether it asks what is typical: FGD, and what is built on it.
+    pub const fn asks_what_is_typical(self) -> bool {
+        matches!(self, Self::Fgd(_) | Self::CaFgd | Self::Mcg)
+    }
+
+    /// For how many seconds after its submission it may hold back a job that could start, where there is time.
+    pub const fn patience_s(self) -> Option<u64> {
+        if matches!(self, Self::CaFgd) { Some(ca_fgd::PATIENCE_S) } else { None }
+    }
+
+    /// How it reorders the queue, if it does.
+    pub const fn reordering(self) -> Option<Reordering> {
+        if matches!(self, Self::Mcg) { Some(mcg::REORDERING) } else { None }
+    }
+
+    /// Whose demand counts as typical beside what always does.
+    pub(super) const fn moment(self) -> Option<Moment> {
+        match self {
+            Self::CaFgd => Some(ca_fgd::MOMENT),
+            Self::Mcg => Some(mcg::MOMENT),
+            _ => None,
+        }
     }
 
     /// How it decides.
@@ -129,6 +173,7 @@ impl Policy {
             Self::GpuClustering(arithmetic) => Method::Scored(Score::GpuClustering, arithmetic),
             Self::BestFitPeer => Method::Scored(Score::BestFit, Arithmetic::Peer),
             Self::MakeRoom => Method::Ordered(make_room::ORDER),
+            Self::CaFgd | Self::Mcg => Method::Scored(Score::Fgd, Arithmetic::Exact),
         }
     }
 }

@@ -65,6 +65,11 @@ impl Scoring {
         Self { score, arithmetic, typical, gauge, popularity }
     }
 
+    /// The same with other typical pods; `None` if they are what they were.
+    pub(in crate::decide) fn with_typical(&self, cluster: &Cluster, typical: Typical) -> Option<Self> {
+        (typical != self.typical).then(|| Self::new(cluster, self.score, self.arithmetic, typical))
+    }
+
     /// The typical pods, if a backend can score in the same way: `Kernel::score_fgd`.
     pub(in crate::decide) fn is_a_kernel(&self) -> Option<&Typical> {
         matches!((self.score, self.arithmetic), (Score::Fgd, Arithmetic::Exact)).then_some(&self.typical)

@@ -94,6 +94,21 @@ fn the_typical_pods_are_the_shortest_list_that_covers_enough() {
     assert_eq!(Typical::new(&cluster, []).pods(), []);
 }
 
+#[test]
+fn a_mix_counts_each_part_by_its_weight() {
+    let both = Typical::with(vec![pod(0, WHOLE, 1, 3), pod(5, WHOLE, 2, 1)], vec![vec![0b11], vec![0b11]]);
+    let one = Typical::with(vec![pod(0, WHOLE, 1, 900), pod(5, WHOLE, 2, 300)], vec![vec![0b11], vec![0b01]]);
+    let mix = Typical::mix(&[(&both, 3), (&one, 1)]);
+    let part = |n: u64| (MIX_PARTS * n / 16) as u32;
+    // Three quarters of three quarters and a quarter of three quarters agree; the pairs differ in the second pool.
+    assert_eq!(mix.pods(), [pod(0, WHOLE, 1, part(12)), pod(5, WHOLE, 2, part(3)), pod(5, WHOLE, 2, part(1))]);
+    assert_eq!((mix.allowed(PoolId(0)), mix.allowed(PoolId(1)), mix.total()), (&[0b111][..], &[0b011][..], MIX_PARTS));
+    // One part alone, or nothing, is as it was.
+    let nothing = Typical::with(Vec::new(), vec![vec![], vec![]]);
+    assert_eq!(Typical::mix(&[(&nothing, 5), (&one, 7), (&both, 0)]), one);
+    assert_eq!(Typical::mix(&[(&nothing, 5), (&nothing, 7)]), nothing);
+}
+
 fn nodes() -> impl Strategy<Value = Left> {
     let milli = prop_oneof![2 => Just(0_u16), 3 => Just(WHOLE_GPU), 5 => 0..=WHOLE_GPU];
     let cpu = prop_oneof![4 => 0_u32..200, 1 => Just(UNLIMITED)];
@@ -129,6 +144,29 @@ fn by_definition(pods: &[TypicalPod], allowed: &[u32], left: &Left) -> i128 {
 }
 
 proptest! {
+    /// The fragment for a mix is the mean of the fragments for its parts, but for what is rounded down.
+    #[test]
+    fn a_mix_is_a_mean(
+        parts in prop::collection::vec((pods(), prop::array::uniform3(any::<u32>()), 1u64..100), 1..4), left in nodes(),
+    ) {
+        let parts: Vec<(Typical, u64)> = parts
+            .into_iter()
+            .map(|(pods, allowed, weight)| (Typical::with(pods, vec![allowed.to_vec()]), weight))
+            .filter(|(part, _)| !part.pods().is_empty())
+            .collect();
+        let mix = Typical::mix(&parts.iter().map(|(part, weight)| (part, *weight)).collect::<Vec<_>>());
+        let mean = |part: &Typical| {
+            let fragment = exact::fragment(part.pods(), part.allowed(PoolId(0)), &left);
+            fragment as f64 / part.total().max(1) as f64
+        };
+        prop_assume!(!parts.is_empty());
+        let weights: u64 = parts.iter().map(|(_, weight)| weight).sum();
+        let expected: f64 = parts.iter().map(|(part, weight)| *weight as f64 * mean(part)).sum::<f64>() / weights as f64;
+        // A part a pod is lost at most, each of which counts for what is idle.
+        let lost = mix.pods().len() as f64 * 3.0 * f64::from(left.idle()) / MIX_PARTS as f64;
+        prop_assert!((mean(&mix) - expected).abs() <= 2.0 * lost + 1e-6, "{} {}", mean(&mix), expected);
+    }
+
     #[test]
     fn the_measure_is_what_its_definition_says(
         pods in pods(), allowed in prop::array::uniform3(any::<u32>()), left in nodes(), ask in asks(),

@@ -13,6 +13,9 @@ pub const COVERAGE_PERCENT: u64 = 95;
 /// of the measure far below 2^63: a count is below 2^32, the milli-GPU of a node below 2^14.
 pub const MAX_TYPICAL: usize = 256;
 
+/// The parts that a mix of tables has in all: its counts are shares of so many, rounded down.
+pub const MIX_PARTS: u64 = 1 << 20;
+
 /// One typical pod, in plain integers: what a kernel reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
@@ -38,6 +41,15 @@ pub struct Typical {
 
 /// What makes two requests the same pod: milli-cores, milli-GPU, devices, and the names of the models in words.
 type Kind = (u32, u32, u32, String);
+
+/// The same with a flag for each pool of a cluster, whether it is allowed, in place of the models.
+type PooledKind = (u32, u32, u32, Vec<bool>);
+
+/// Which of some pods something holds for: bit `i % 32` of word `i / 32` for pod `i`.
+fn words<P>(pods: &[P], holds: impl Fn(&P) -> bool) -> Vec<u32> {
+    let word = |group: &[P]| group.iter().enumerate().fold(0, |word, (i, pod)| word | u32::from(holds(pod)) << i);
+    pods.chunks(32).map(word).collect()
+}
 
 impl Typical {
     /// The most popular of these requests, each of which stands for as many pods as it says: the shortest list of them
@@ -75,13 +87,8 @@ impl Typical {
             (None, _) => true,
             (Some(models), model) => model.is_some_and(|model| models.contains(&model)),
         };
-        let words = |pool: PoolId| {
-            let bits = |group: &[Option<&[ModelId]>]| {
-                group.iter().enumerate().fold(0, |word, (i, models)| word | u32::from(allows(pool, *models)) << i)
-            };
-            models.chunks(32).map(bits).collect()
-        };
-        let allowed = (0..cluster.pools().len() as u32).map(|pool| words(PoolId(pool))).collect();
+        let of_pool = |pool: u32| words(&models, |&models| allows(PoolId(pool), models));
+        let allowed = (0..cluster.pools().len() as u32).map(of_pool).collect();
         Self { pods, allowed, total }
     }
 
@@ -95,6 +102,43 @@ impl Typical {
             pods.push((job.request(cluster)?, u64::from(job.instances)));
         }
         Ok(Self::new(cluster, pods.into_iter().map(|(request, n)| (cluster.request(request), n))))
+    }
+
+    /// A mix of tables for one cluster. Each part counts by its weight, out of the sum of the weights, whatever number of
+    /// requests it was drawn from; within a part, pods count as they do there. Counts are then parts of [`MIX_PARTS`]; pods
+    /// that agree in what they ask for, and in the pools that they allow, become one. Of the same order as in
+    /// [`Typical::new`], but that pools decide in place of the models' names; at most [`MAX_TYPICAL`] stay.
+    ///
+    /// A part without pods or weight is none, and what has one part alone is that part; what has none is the first.
+    #[must_use]
+    pub fn mix(parts: &[(&Self, u64)]) -> Self {
+        let covered = |part: &Self| part.pods.iter().map(|pod| u128::from(pod.count)).sum::<u128>();
+        let weighed = parts.iter().map(|&(part, weight)| (part, u128::from(weight), covered(part)));
+        let first = parts.first().map(|&(part, _)| part);
+        let parts: Vec<_> = weighed.filter(|&(_, weight, covered)| weight > 0 && covered > 0).collect();
+        if parts.len() < 2 {
+            return parts.first().map(|&(part, ..)| part).or(first).cloned().unwrap_or_default();
+        }
+        let weights: u128 = parts.iter().map(|&(_, weight, _)| weight).sum();
+        let mut counts: BTreeMap<PooledKind, u32> = BTreeMap::new();
+        for &(part, weight, covered) in &parts {
+            for (i, pod) in part.pods.iter().enumerate() {
+                let pools = part.allowed.iter().map(|words| is_set(words, i)).collect();
+                let share = u128::from(MIX_PARTS) * weight * u128::from(pod.count) / (weights * covered);
+                // All of them together are no more than `MIX_PARTS`.
+                *counts.entry((pod.cpu_milli, pod.gpu_milli, pod.gpus, pools)).or_default() += share as u32;
+            }
+        }
+        let mut kinds: Vec<(PooledKind, u32)> = counts.into_iter().filter(|&(_, count)| count > 0).collect();
+        kinds.sort_by_key(|&(_, count)| count);
+        kinds.reverse();
+        kinds.truncate(MAX_TYPICAL);
+        let pod = |&((cpu_milli, gpu_milli, gpus, _), count): &_| TypicalPod { cpu_milli, gpu_milli, gpus, count };
+        let pods: Vec<TypicalPod> = kinds.iter().map(pod).collect();
+        let n_pools = parts.first().map_or(0, |(part, ..)| part.allowed.len());
+        let allowed = (0..n_pools).map(|pool| words(&kinds, |((.., pools), _)| pools[pool])).collect();
+        let total = pods.iter().map(|pod| u64::from(pod.count)).sum();
+        Self { pods, allowed, total }
     }
 
     /// These pods, and for each pool the bits of those that its model allows.

@@ -63,6 +63,18 @@ fn fgd_places_what_is_typical_where_it_hurts_least() {
         let typical = format!("--policy {policy} --typical openb:{}", at("pods.csv"));
         assert_eq!(decisions(&at("c.json"), &queue, &typical), ["[0]", "[0]"]);
     }
+    // What waits counts beside it for mcg, what runs for ca-fgd: nothing does at first.
+    for (policy, told) in [("mcg", ["[0]", "[1]"]), ("ca-fgd", ["[0]", "[0]"])] {
+        let typical = format!("--policy {policy} --typical openb:{} --window 1", at("pods.csv"));
+        assert_eq!(decisions(&at("c.json"), &queue, &typical), told, "{policy}");
+    }
+    let running =
+        r#","running":[{"job":"r","gpus_per_instance":1,"gpu_milli":500,"instances":[{"node":"n1","gpus":[0]}]}]}"#;
+    std::fs::write(at("running.json"), NODES.trim_end_matches('}').to_owned() + running).unwrap();
+    for (policy, told) in [("fgd", ["[0]", "[0]"]), ("ca-fgd", ["[0]", "[1]"])] {
+        let typical = format!("--policy {policy} --typical openb:{}", at("pods.csv"));
+        assert_eq!(decisions(&at("running.json"), &queue, &typical), told, "{policy}");
+    }
     for (more, named) in [
         ("--policy compass --typical openb:x", ["--typical", "compass", "fgd"]),
         ("--policy fgd --typical openb:none", ["none", "no such file", "expected"]),
@@ -78,7 +90,8 @@ fn the_policies_are_played_over_time() {
     let folder = tempfile::tempdir().unwrap();
     let pods = folder.path().join("pods.csv");
     std::fs::write(&pods, PODS).unwrap();
-    let policies = "fgd,fgd:peer,dot-product,dot-product:peer,gpu-packing:peer,gpu-clustering,best-fit:peer,compass";
+    let policies =
+        "fgd,fgd:peer,dot-product,dot-product:peer,gpu-packing:peer,gpu-clustering,best-fit:peer,compass,ca-fgd,mcg";
     let words = format!("simulate --trace openb:{0} --nodes 3 --policy {policies}", pods.display());
     for more in [String::new(), format!(" --typical openb:{}", pods.display())] {
         let output = run(&format!("{words}{more}"));

@@ -168,6 +168,32 @@ fn a_wait_is_told_under_each_policy() {
 }
 
 #[test]
+fn who_is_held_back_is_told() {
+    // Nine nodes, one of them empty: the job of 1 GPU would break it, until a place beside the 7 is free at 20.
+    let mut jobs = vec![(0, 1000, 8); 7];
+    jobs.extend([(0, 1000, 7), (0, 20, 1), (10, 50, 1), (15, 50, 8)]);
+    let line = |(number, (submit_s, duration_s, gpus)): (usize, (u64, u64, u8))| {
+        let job = serde_json::json!({"job": format!("j{number}"), "submit_s": submit_s, "duration_s": duration_s,
+            "gpus_per_instance": gpus});
+        format!("{job}\n")
+    };
+    let trace: String = jobs.into_iter().enumerate().map(line).collect();
+    for (job, from, behind, told) in [("j9", 10, None, "held back"), ("j10", 15, Some("j9"), "that was held back")] {
+        let words = format!("simulate --trace - --nodes 9 --policy ca-fgd --explain {job}");
+        let output = pipe(&words, trace.as_bytes());
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let mut wait = serde_json::json!({"from_s": from, "to_s": 20, "why": "held"});
+        if let Some(behind) = behind {
+            wait["behind"] = behind.into();
+        }
+        assert_eq!(found["waits"], serde_json::json!([wait]));
+        let table = pipe(&format!("{words} --format table"), trace.as_bytes());
+        assert!(text(&table.stdout).contains(told), "{}", text(&table.stdout));
+    }
+}
+
+#[test]
 fn place_tells_which_nodes_a_job_could_have_had() {
     let plain = run("place --cluster cluster.json --queue queue.jsonl");
     let told = run("place --cluster cluster.json --queue queue.jsonl --explain");
