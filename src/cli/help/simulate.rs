@@ -6,7 +6,8 @@ A trace has one job a line; instances (1) and priority (0, higher goes first)
 may be left out:
   {\"job\":\"a\",\"submit_s\":0,\"duration_s\":3600,
    \"gpus_per_instance\":8,\"instances\":2,\"priority\":1}
-(each on a line of its own). Other traces: synthetic:JOBS[:SEED] with Poisson
+(each on a line of its own). With gpus_per_instance 1, \"gpu_milli\":250 asks a
+quarter of a GPU, as in a queue. Other traces: synthetic:JOBS[:SEED] with Poisson
 arrivals, and those of others:
 ",
     traces!(),
