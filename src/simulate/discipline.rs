@@ -18,6 +18,12 @@ pub enum Discipline {
     /// once each. One starts if the policy can place it now and it either ends by that instant or takes GPUs that
     /// the head leaves over then. Fragmentation may keep the head longer than its reservation says, never what is
     /// backfilled by GPU count; moves that a backfilled job causes may delay running jobs, which the next pass sees.
+    ///
+    /// With shares of a GPU what is counted are the places that the head could have: as many thousandths of one device as
+    /// it asks of each. A device that shares lie on is free when the last of them has left, so no rest is promised to a
+    /// head of whole GPUs. Which devices a job behind it would get is not known before: its shares are taken to cost the
+    /// head as many places as they ever could, each a device of its own. That may keep it back without need, and keeps
+    /// no head from its reservation.
     Easy,
     /// The shortest duration first, strictly, ties by submission.
     Sjf,

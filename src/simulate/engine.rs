@@ -7,7 +7,7 @@ use crate::cluster::{JobId, NodeId};
 use crate::decide::{CommitLoop, PlaceOptions, Repack, Why};
 use crate::workload::{NodeChange, TraceJob};
 
-use super::backfill::Reservation;
+use super::backfill::{Place, Reservation};
 use super::discipline::{Discipline, Waiting};
 use super::explain::{Cause, FirstTry, Probe};
 use super::measures::{Interval, Totals};
@@ -97,8 +97,8 @@ pub(super) struct Engine<'a, S> {
     /// Events of nodes that have happened.
     happened: usize,
     waiting: Waiting,
-    /// What the waiting jobs ask for.
-    waiting_gpus: u64,
+    /// What the waiting jobs ask for, in thousandths of a GPU.
+    waiting_milli: u64,
     running: Running<'a>,
     /// Jobs of the trace that have not finished.
     left: u64,
@@ -127,7 +127,7 @@ impl<'a, S: Site> Engine<'a, S> {
             arrived: 0,
             happened: 0,
             waiting: Waiting::new(options.discipline),
-            waiting_gpus: 0,
+            waiting_milli: 0,
             running: Running::new(scenario, options.move_cost_s, now),
             left: scenario.jobs().len() as u64 - scenario.n_rejected(),
             changed: true,
@@ -206,19 +206,20 @@ impl<'a, S: Site> Engine<'a, S> {
         }
         self.note_wait(at);
         let view = self.site.view();
-        let head = self.waiting.head().map(|head| self.scenario.jobs()[head].gpus());
+        let head = self.waiting.head().map(|head| self.scenario.jobs()[head].demand_milli());
         let interval = Interval {
             from: self.now,
             to: at,
             running: self.running.len(),
             waiting: self.waiting.len() as u64,
-            waiting_gpus: self.waiting_gpus,
+            running_milli: self.running.demand_milli(),
+            waiting_milli: self.waiting_milli,
             busy_gpus: view.busy_gpus,
             n_sif: view.n_sif,
             empty_nodes: view.empty_nodes,
             wcc: view.wcc,
-            fragmented: head.is_some_and(|gpus| (1..=self.site.free_gpus()).contains(&gpus)),
-            lacking: head.is_some_and(|gpus| gpus > self.site.free_gpus()),
+            fragmented: head.is_some_and(|milli| (1..=self.site.free_milli()).contains(&milli)),
+            lacking: head.is_some_and(|milli| milli > self.site.free_milli()),
         };
         self.totals.add(&interval);
         let changes = &self.scenario.events()[self.happened..];
@@ -291,7 +292,7 @@ impl<'a, S: Site> Engine<'a, S> {
             if let Some(position) = self.scenario.position(job) {
                 let job = &self.scenario.jobs()[position];
                 self.waiting.push(position, job);
-                self.waiting_gpus += job.gpus();
+                self.waiting_milli += job.demand_milli();
             }
         }
         let moved = self.site.change_nodes(&closed, &opened, &ended);
@@ -307,7 +308,7 @@ impl<'a, S: Site> Engine<'a, S> {
         {
             if !self.scenario.is_rejected(self.arrived) {
                 self.waiting.push(self.arrived, job);
-                self.waiting_gpus += job.gpus();
+                self.waiting_milli += job.demand_milli();
                 self.events += 1;
             }
             self.arrived += 1;
@@ -337,19 +338,28 @@ impl<'a, S: Site> Engine<'a, S> {
     /// Starts jobs behind position `last` that do not keep the head from what it is promised.
     fn backfill(&mut self, head: usize, mut last: usize) {
         let jobs = self.scenario.jobs();
-        let mut free = self.site.free_gpus();
-        let mut promise = Reservation::new(self.now, free, jobs[head].gpus(), self.running.by_finish());
+        let place = Place::of(&jobs[head]);
+        let by_finish = self.running.by_finish(place, self.site.cluster());
+        let mut promise = Reservation::new(self.now, self.site.free_places(place), jobs[head].gpus(), by_finish);
         while let Some(position) = self.waiting.after(last, &jobs[last]) {
             last = position;
-            let (gpus, finish) = (jobs[position].gpus(), self.finish_of(&jobs[position]));
+            let (places, finish) = (place.taken_by(&jobs[position]), self.finish_of(&jobs[position]));
+            let enough = self.is_free(&jobs[position]);
             if let Some(probe) = self.probe.as_mut().filter(|probe| probe.position == position) {
-                let fits = gpus <= free && self.site.why(self.scenario.job_id(position)) == Why::Space;
-                probe.reserved = fits && !promise.allows(gpus, finish);
+                let fits = enough && self.site.why(self.scenario.job_id(position)) == Why::Space;
+                probe.reserved = fits && !promise.allows(places, finish);
             }
-            if gpus <= free && promise.allows(gpus, finish) && self.start(position) {
-                promise.take(gpus, finish);
-                free = self.site.free_gpus();
+            if enough && promise.allows(places, finish) && self.start(position) {
+                promise.take(places, finish);
             }
+        }
+    }
+
+    /// Whether as much is free as a job asks for: a share may have the rests of shared devices, a whole GPU may not.
+    fn is_free(&self, job: &TraceJob) -> bool {
+        match job.is_share() {
+            true => job.demand_milli() <= self.site.free_milli(),
+            false => job.gpus() <= self.site.free_gpus(),
         }
     }
 
@@ -364,14 +374,14 @@ impl<'a, S: Site> Engine<'a, S> {
         let finish = self.finish_of(job);
         if let Some(probe) = self.probe.as_mut().filter(|probe| probe.position == position && probe.first_try.is_none())
         {
-            let (free_gpus, offers) = (self.site.free_gpus(), self.site.offers(id));
-            probe.first_try = Some(FirstTry { at: self.now, free_gpus, offers });
+            let (free_gpus, free_milli) = (self.site.free_gpus(), self.site.free_milli());
+            probe.first_try = Some(FirstTry { at: self.now, free_gpus, free_milli, offers: self.site.offers(id) });
         }
         let Some(moved) = self.site.start(id, position) else { return false };
         self.running.enter(id, self.now, finish);
         self.running.pause(moved, self.now);
         self.waiting.remove(position, job);
-        self.waiting_gpus -= job.gpus();
+        self.waiting_milli -= job.demand_milli();
         self.events += 1;
         (self.changed, self.unpacked) = (true, true);
         true

@@ -323,7 +323,7 @@ fn the_real_philly_jobs_are_read_and_replayed() {
     let notes = report.notes();
     assert!(notes[0].text.starts_with("7 of 82247 jobs are left out"), "{}", notes[0]);
     assert!(jobs.is_sorted_by_key(|job| job.submit_s) && jobs[0].submit_s == 0);
-    for events in [natural(&jobs), replay(&jobs, 10_412, 95)] {
+    for events in [natural(&jobs), replay(&jobs, 10_412_000, 95)] {
         assert_eq!(events.len(), jobs.len() * 2);
         let mut cluster = Cluster::default();
         let queue = trace_to_queue(&jobs, &events, &mut cluster).unwrap();
@@ -333,7 +333,7 @@ fn the_real_philly_jobs_are_read_and_replayed() {
         assert_eq!(again.len(), queue.len());
     }
     let (mut demand, mut most) = (0, 0);
-    for event in replay(&jobs, 10_412, 95) {
+    for event in replay(&jobs, 10_412_000, 95) {
         match event {
             TraceEvent::Submit(job) => demand += jobs[job].gpus(),
             TraceEvent::Remove(job) => demand -= jobs[job].gpus(),

@@ -23,7 +23,9 @@ name (those of --nodes and --eta are n0, n1, …), in seconds of the trace:
 
 At one instant all departures come first, then all changes of nodes as one
 event, then all arrivals, then one pass over the queue. fifo: the head starts or the pass ends; easy: jobs behind the head
-may start if they do not keep it from the GPUs that it is promised; sjf and
+may start if they do not keep it from the GPUs that it is promised (a device that
+shares lie on counts once the last has left; a share behind the head counts as the
+most that it could take from it, wherever it will lie); sjf and
 priority: as fifo, in another order. Each event (all departures of an instant,
 or one start) pauses every running job that it moves by --move-cost.
 
@@ -44,8 +46,8 @@ is the policy, allocated_resources the GPUs that a job held last, numbered from
 0 node by node.
 --html writes one page: the measures with the best values marked; charts of
 N·SIF, utilisation, empty nodes and the queue over time, of completion times and
-waits, and of allocation and fragmentation by the load that had arrived (GPUs of
-all jobs that run or wait); maps of the nodes. Its size does not grow with the
+waits, and of allocation and fragmentation by the load that had arrived (what all
+jobs ask for that run or wait, shares of a GPU as such); maps of the nodes. Its size does not grow with the
 run: it shows at most 512 stretches of time, with the exact least, mean and most
 value of each. --svg writes its pictures as files.
 
