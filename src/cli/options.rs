@@ -60,7 +60,10 @@ fn inputs(command: &Command) -> Vec<&str> {
             let others = [&args.cluster, &args.events, &args.typical.typical].into_iter().flatten().map(String::as_str);
             std::iter::once(&args.trace[..]).chain(others).collect()
         }
-        Command::Sweep(args) => std::iter::once(&args.trace[..]).chain(args.cluster.as_deref()).collect(),
+        Command::Sweep(args) => {
+            let others = [&args.cluster, &args.events].into_iter().flatten().map(String::as_str);
+            std::iter::once(&args.trace[..]).chain(others).collect()
+        }
         Command::Merge(args) => args.files.iter().map(String::as_str).collect(),
         Command::Import(import) => import.files().iter().map(String::as_str).collect(),
         _ => Vec::new(),

@@ -9,8 +9,8 @@ use super::table::{Align, Rows, facts};
 use crate::formats::{SweepRow, SweepRows};
 use crate::simulate::{Played, Scheduler, Size, Sweep};
 
-/// The row of a played cell; `trace` and `discipline` in the words of the command line.
-pub fn sweep_row(sweep: &Sweep, trace: &str, discipline: &str, played: Played) -> SweepRow {
+/// The row of a played cell; `trace`, `node_events` and `discipline` in the words of the command line.
+pub fn sweep_row(sweep: &Sweep, trace: &str, node_events: Option<&str>, discipline: &str, played: Played) -> SweepRow {
     let Played { cell, nodes, gpus, outcome, summary } = played;
     let run = Run { outcome, summary };
     let Run { outcome, summary } = &run;
@@ -53,6 +53,9 @@ pub fn sweep_row(sweep: &Sweep, trace: &str, discipline: &str, played: Played) -
         migrations: outcome.pauses.instances,
         pauses: outcome.pauses.pauses,
         gpu_seconds_lost: outcome.pauses.gpu_seconds_lost,
+        node_events: node_events.map(str::to_owned),
+        runs_killed: node_events.map(|_| outcome.lost.len() as u64),
+        gpu_seconds_lost_by_failures: node_events.map(|_| outcome.gpu_seconds_lost_by_failures()),
     }
 }
 
@@ -72,6 +75,8 @@ struct Line {
     n_sif_max: u64,
     migrations: u64,
     gpu_seconds_lost: u128,
+    /// Where there are events of nodes.
+    killed: Option<u64>,
 }
 
 /// What the rows of one comparison share: the size, the cost and the seed.
@@ -131,6 +136,7 @@ fn head(rows: &SweepRows, policies: &[&str]) -> String {
     let mut lines = Vec::new();
     if let Some(row) = rows.rows().next() {
         lines.push(("trace", row.trace.clone()));
+        lines.extend(row.node_events.iter().map(|events| ("events", events.clone())));
         lines.push(("queue", row.discipline.clone()));
     }
     lines.push(("policies", policies.join(", ")));
@@ -154,6 +160,10 @@ fn body(lines: &BTreeMap<(Block, usize), Line>, policies: &[&str]) -> String {
     columns.push(("POLICY", Align::Left));
     let names = ["DAYS", "FIRST IN AFR", "AJCT", "AGU", "AFR", "AJCT", "AGU", "N·SIF ≤", "MOVES", "GPU-H LOST"];
     columns.extend(names.map(right));
+    let failures = lines.values().any(|line| line.killed.is_some());
+    if failures {
+        columns.push(right("KILLED"));
+    }
     let mut table = Rows::new(&columns);
     let mut last = None;
     for (&(block, policy), line) in lines {
@@ -186,6 +196,9 @@ fn body(lines: &BTreeMap<(Block, usize), Line>, policies: &[&str]) -> String {
         cells.push(grouped(line.n_sif_max));
         cells.push(grouped(line.migrations));
         cells.push(format!("{:.1}", line.gpu_seconds_lost as f64 / 3600.0));
+        if failures {
+            cells.push(grouped(line.killed.unwrap_or(0)));
+        }
         table.push(cells);
     }
     table.text()
@@ -206,6 +219,9 @@ impl Line {
         self.n_sif_max = self.n_sif_max.max(row.n_sif_max);
         self.migrations = self.migrations.saturating_add(row.migrations);
         self.gpu_seconds_lost = self.gpu_seconds_lost.saturating_add(row.gpu_seconds_lost);
+        if let Some(killed) = row.runs_killed {
+            self.killed = Some(self.killed.unwrap_or(0).saturating_add(killed));
+        }
     }
 }
 
@@ -307,6 +323,9 @@ mod tests {
             migrations: 5,
             pauses: 5,
             gpu_seconds_lost: 3600,
+            node_events: None,
+            runs_killed: None,
+            gpu_seconds_lost_by_failures: None,
         }
     }
 

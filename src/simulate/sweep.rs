@@ -7,7 +7,7 @@
 use rayon::prelude::*;
 
 use crate::cluster::{BuildError, Cluster};
-use crate::workload::TraceJob;
+use crate::workload::{NodeEvent, TraceJob};
 
 use super::discipline::Discipline;
 use super::engine::{SimOptions, simulate};
@@ -163,6 +163,7 @@ pub struct SweepOptions {
 pub struct Sweep {
     jobs: Vec<TraceJob>,
     cluster: Option<Cluster>,
+    events: Vec<NodeEvent>,
     grid: Grid,
     options: SweepOptions,
     fingerprint: Fingerprint,
@@ -187,8 +188,36 @@ impl Sweep {
     /// A sweep over these jobs, on `cluster` where the grid says [`Size::Given`].
     pub fn new(mut jobs: Vec<TraceJob>, cluster: Option<Cluster>, grid: Grid, options: SweepOptions) -> Self {
         jobs.sort_by_key(|job| job.submit_s);
-        let fingerprint = fingerprint(&jobs, cluster.as_ref(), &grid, &options);
-        Self { jobs, cluster, grid, options, fingerprint }
+        let fingerprint = fingerprint(&jobs, cluster.as_ref(), &[], &grid, &options);
+        Self { jobs, cluster, events: Vec::new(), grid, options, fingerprint }
+    }
+
+    /// The same with what happens to nodes, in seconds of the trace, in every cell. Each has the node in all its clusters: see
+    /// [`Sweep::smallest_cluster`].
+    #[must_use]
+    pub fn with_events(mut self, mut events: Vec<NodeEvent>) -> Self {
+        events.sort_by_key(|event| event.at_s);
+        self.fingerprint = fingerprint(&self.jobs, self.cluster.as_ref(), &events, &self.grid, &self.options);
+        self.events = events;
+        self
+    }
+
+    /// The cluster that was given; or the smallest that a cell makes, whose nodes all others have too, by the same numbers
+    /// and names. Days without a job, on which nothing happens to anybody, are passed over where they would size it.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn smallest_cluster(&self) -> Result<Cluster, SweepError> {
+        if let Some(cluster) = &self.cluster {
+            return Ok(cluster.clone());
+        }
+        let sizes = (0..self.grid.n_scenes()).filter_map(|scene| {
+            let (day, size) = self.grid.scene(scene);
+            let jobs = self.jobs_of(day);
+            (!jobs.is_empty() || !matches!(size, Size::Eta(_))).then(|| self.n_nodes(size, jobs))
+        });
+        let nodes = sizes.min().unwrap_or(1).min(self.options.most_nodes);
+        Ok(Scenario::homogeneous(nodes, self.options.gpus_per_node, Vec::new())?.cluster().clone())
     }
 
     /// Its grid.
@@ -196,8 +225,8 @@ impl Sweep {
         &self.grid
     }
 
-    /// Tells sweeps apart: by the content of the trace and of the cluster, the grid, the options, and the version of this
-    /// program.
+    /// Tells sweeps apart: by the content of the trace, of the cluster and of the events of nodes, the grid, the options, and
+    /// the version of this program.
     pub fn fingerprint(&self) -> Fingerprint {
         self.fingerprint
     }
@@ -238,25 +267,43 @@ impl Sweep {
         &self.jobs[before(from)..before(from + DAY_S)]
     }
 
+    /// How many nodes a cluster of this size has that is made for these jobs.
+    fn n_nodes(&self, size: Size, jobs: &[TraceJob]) -> u64 {
+        match size {
+            Size::Given => 0,
+            Size::Nodes(nodes) => nodes,
+            Size::Eta(eta) => nodes_for(jobs, eta, self.options.until, self.options.gpus_per_node),
+        }
+    }
+
     fn scenario(&self, scene: u64) -> Result<Scenario, SweepError> {
+        let scenario = self.quiet_scenario(scene)?;
+        Ok(if self.events.is_empty() { scenario } else { scenario.with_events(self.events.clone()) })
+    }
+
+    /// The same without events of nodes.
+    fn quiet_scenario(&self, scene: u64) -> Result<Scenario, SweepError> {
         let (day, size) = self.grid.scene(scene);
         let jobs = self.jobs_of(day);
-        let capacity = self.options.gpus_per_node;
-        let nodes = match (size, &self.cluster) {
-            (Size::Given, Some(cluster)) => return Ok(Scenario::new(cluster.clone(), jobs.to_vec())?),
-            (Size::Given, None) => 0,
-            (Size::Nodes(nodes), _) => nodes,
-            (Size::Eta(eta), _) => nodes_for(jobs, eta, self.options.until, capacity),
-        };
+        if let (Size::Given, Some(cluster)) = (size, &self.cluster) {
+            return Ok(Scenario::new(cluster.clone(), jobs.to_vec())?);
+        }
+        let nodes = self.n_nodes(size, jobs);
         let most = self.options.most_nodes;
         if nodes > most {
             return Err(SweepError::TooLarge { found: nodes, most });
         }
-        Ok(Scenario::homogeneous(nodes, capacity, jobs.to_vec())?)
+        Ok(Scenario::homogeneous(nodes, self.options.gpus_per_node, jobs.to_vec())?)
     }
 }
 
-fn fingerprint(jobs: &[TraceJob], cluster: Option<&Cluster>, grid: &Grid, options: &SweepOptions) -> Fingerprint {
+fn fingerprint(
+    jobs: &[TraceJob],
+    cluster: Option<&Cluster>,
+    events: &[NodeEvent],
+    grid: &Grid,
+    options: &SweepOptions,
+) -> Fingerprint {
     let mut prints = Prints::new(&format!("slotwise {} sweep", env!("CARGO_PKG_VERSION")));
     prints.jobs(jobs);
     prints.cluster(cluster);
@@ -273,12 +320,17 @@ fn fingerprint(jobs: &[TraceJob], cluster: Option<&Cluster>, grid: &Grid, option
     let &SweepOptions { discipline, until, gpus_per_node, most_nodes: _ } = options;
     let until = if until == Until::LastEnd { "last-end" } else { "last-submit" };
     prints.list([discipline.name(), until, &gpus_per_node.to_string()]);
+    if !events.is_empty() {
+        prints.node_events(events);
+    }
     prints.finish()
 }
 
 #[cfg(test)]
 mod tests {
     use crate::anchor::Trigger;
+    use crate::cluster::NodeId;
+    use crate::workload::NodeChange;
 
     use super::*;
 
@@ -337,5 +389,51 @@ mod tests {
         ] {
             assert_ne!(changed, usual);
         }
+    }
+
+    #[test]
+    fn events_of_nodes_are_part_of_the_fingerprint_in_their_order_of_time() {
+        let options =
+            SweepOptions { discipline: Discipline::Fifo, until: Until::LastEnd, gpus_per_node: 8, most_nodes: 9 };
+        let of = |events: &[(u64, u32, NodeChange)]| {
+            let event = |&(at_s, node, change)| NodeEvent { at_s, node: NodeId(node), change };
+            let sweep = Sweep::new(Vec::new(), None, grid(), options);
+            sweep.with_events(events.iter().map(event).collect()).fingerprint().to_string()
+        };
+        let (fail, back) = ((5, 0, NodeChange::Fail), (9, 0, NodeChange::Return));
+        assert_eq!(of(&[]), Sweep::new(Vec::new(), None, grid(), options).fingerprint().to_string());
+        assert_eq!(of(&[fail, back]), of(&[back, fail]));
+        let others = [
+            of(&[]),
+            of(&[fail, back]),
+            of(&[fail]),
+            of(&[(6, 0, NodeChange::Fail)]),
+            of(&[(5, 1, NodeChange::Fail)]),
+            of(&[(5, 0, NodeChange::Drain)]),
+        ];
+        let distinct: std::collections::BTreeSet<&String> = others.iter().collect();
+        assert_eq!(distinct.len(), others.len());
+    }
+
+    #[test]
+    fn the_smallest_cluster_is_that_of_the_quietest_scene() {
+        let options =
+            SweepOptions { discipline: Discipline::Fifo, until: Until::LastEnd, gpus_per_node: 8, most_nodes: 99 };
+        let job = |day: u64, instances| TraceJob {
+            name: format!("{day}"),
+            submit_s: day * DAY_S,
+            duration_s: 9,
+            gpus_per_instance: 8,
+            instances,
+            ..TraceJob::default()
+        };
+        let nodes = |sizes: &[Size]| {
+            let grid = Grid { days: vec![Some(1), Some(2), Some(4)], sizes: sizes.to_vec(), ..grid() };
+            // Nobody asks for day 5, and on day 2 there is no job.
+            let sweep = Sweep::new(vec![job(1, 7), job(4, 5), job(5, 1)], None, grid, options);
+            sweep.smallest_cluster().unwrap().nodes().len()
+        };
+        let eta = Size::Eta("0.9".parse().unwrap());
+        assert_eq!([nodes(&[eta]), nodes(&[Size::Nodes(6), Size::Nodes(3)])], [5, 3]);
     }
 }

@@ -52,6 +52,9 @@ pub(in super::super) struct SweepArgs {
     /// Seconds for which a running job pauses when an event moves it; numbers and ranges
     #[arg(long, value_name = "LIST", default_value = "8", value_parser = costs)]
     pub(in super::super) move_cost: Numbers,
+    /// Nodes that fail, drain and return (JSONL, may be gzip'd), as for simulate, in every cell
+    #[arg(long, value_name = "FILE")]
+    pub(in super::super) events: Option<String>,
     /// The seeds of the policy `random`; numbers and ranges
     #[arg(long, value_name = "LIST", default_value = "0", value_parser = numbers)]
     pub(in super::super) seed: Numbers,

@@ -11,7 +11,7 @@ use super::simulate::{MOST_NODES, NODE, NOMINAL_GPUS, schedulers};
 use super::{Failure, Options, Output, Talk};
 use crate::formats::{FormatError, Journal, SweepRows, TraceOptions};
 use crate::report::{append_line, sweep_row, sweep_table};
-use crate::simulate::{DAY_S, Grid, Size, Sweep, SweepError, SweepOptions};
+use crate::simulate::{DAY_S, Grid, OracleError, Scheduler, Size, Sweep, SweepError, SweepOptions};
 use crate::workload::TraceJob;
 
 /// The most ranges of missing cells that are named.
@@ -42,7 +42,7 @@ pub(super) fn run(args: &SweepArgs, options: &Options, talk: &Talk) -> Result<()
     let threads = threads.map_err(|error| Failure::failed(format_args!("cannot start threads: {error}")))?;
     let sink = Mutex::new((&mut rows, journal.as_mut()));
     let each = |played| -> Result<(), Cut> {
-        let row = sweep_row(&sweep, &args.trace, args.discipline.name(), played);
+        let row = sweep_row(&sweep, &args.trace, args.events.as_deref(), args.discipline.name(), played);
         let mut line = Vec::new();
         append_line(&mut line, &row)?;
         let mut sink = sink.lock().unwrap_or_else(PoisonError::into_inner);
@@ -98,7 +98,27 @@ fn sweep(args: &SweepArgs, talk: &Talk) -> Result<Sweep, Failure> {
     }
     let options =
         SweepOptions { discipline: args.discipline, until: args.until, gpus_per_node: NODE, most_nodes: MOST_NODES };
-    Ok(Sweep::new(jobs, cluster, grid, options))
+    let sweep = Sweep::new(jobs, cluster, grid, options);
+    match args.events.as_deref() {
+        Some(path) => with_events(sweep, path, args, talk),
+        None => Ok(sweep),
+    }
+}
+
+/// The sweep with the events of a file.
+fn with_events(sweep: Sweep, path: &str, args: &SweepArgs, talk: &Talk) -> Result<Sweep, Failure> {
+    if sweep.grid().schedulers.contains(&Scheduler::SifOpt) {
+        // It would show only when its first cell is played, after hours of others.
+        return Err(Failure::input(OracleError::Events));
+    }
+    let smallest = sweep.smallest_cluster().map_err(|error| FormatError::new(&args.trace, error))?;
+    let events = input::node_events(path, &smallest, talk).inspect_err(|_| {
+        if args.cluster.is_none() {
+            let nodes = smallest.nodes().len();
+            talk.note(format_args!("events are of nodes that every cell has; the smallest cluster has {nodes}"));
+        }
+    })?;
+    Ok(sweep.with_events(events))
 }
 
 /// The items of a list, none of them twice.
@@ -168,8 +188,8 @@ fn of_sweep(rows: &SweepRows, name: &str, sweep: &Sweep) -> Result<(), Failure> 
     match rows.sweep() {
         Some(found) if found != (&grid, cells) => {
             let text = format!(
-                "found rows of the sweep {} of {} cells, expected {grid} of {cells} cells: the trace, the options or the \
-                 version differ",
+                "found rows of the sweep {} of {} cells, expected {grid} of {cells} cells: the trace, the events, the \
+                 options or the version differ",
                 found.0, found.1
             );
             Err(FormatError::new(name, text).into())

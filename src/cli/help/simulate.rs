@@ -81,11 +81,15 @@ key, the measures of simulate (see slotwise help simulate) and the exact sums
 behind them. Rows come by cell, whatever the number of threads. A table says
 instead on how many days each policy ranks first in AFR, AJCT and AGU.
 
+--events happen in every cell, in seconds of the trace, so those before a day
+have happened when it begins; they may name the nodes that every cell has. Rows
+then say how many runs failing nodes ended, and the GPU-seconds lost with them.
+
 Rows go to FILE.partial as they are done, which becomes FILE at the end. If the
 process ends before, --resume goes on: cells whose row is in FILE or
 FILE.partial are not played again, and a last line that was cut off is removed.
-Rows of another trace (by content), of other options or of another version are
-an error. Parts of a sweep run anywhere: merge puts their files together.
+Rows of another trace or other events (by content), of other options or of
+another version are an error. Parts of a sweep run anywhere: merge puts their files together.
 
 Examples:
   slotwise sweep --trace philly:jobs.csv.gz --days all --eta 0.85,0.90,0.95 \\
