@@ -34,5 +34,5 @@ pub use simulate::{
     append_series_row, jobset_header, jobset_rows, picture_names, simulation_json, simulation_table,
 };
 pub use stress::{Latency, StressReport};
-pub use sweep::{sweep_row, sweep_table};
+pub use sweep::{days_not_compared, sweep_row, sweep_table};
 pub use verify::{CheckRow, verify_table};

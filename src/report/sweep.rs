@@ -62,9 +62,12 @@ pub fn sweep_row(sweep: &Sweep, trace: &str, node_events: Option<&str>, discipli
 /// The measures that days are ranked by.
 const MEASURES: usize = 3;
 
-/// What one policy showed over all days of a block.
+/// What one policy showed over the days of a block that are compared.
 #[derive(Clone, Debug, Default)]
 struct Line {
+    /// Days of which there is a row.
+    seen: u64,
+    /// Those of which every policy has one.
     days: u64,
     /// Days on which no other policy was better, by AFR, AJCT and AGU.
     first: [u64; MEASURES],
@@ -103,12 +106,12 @@ impl SizeKey {
     }
 }
 
-/// The table: for each size, cost and seed on how many days each policy ranks first, and its means.
-///
-/// A day is ranked by AFR and AGU if jobs wait on it under every policy, and by AJCT if as many jobs end under every
-/// policy. Policies that tie for the best are first together. The oracle is shown and not ranked.
-pub fn sweep_table(rows: &SweepRows) -> String {
-    let mut days: BTreeMap<(Block, Option<u32>), Vec<&SweepRow>> = BTreeMap::new();
+/// The rows of one comparison on one day.
+type OfDays<'r> = BTreeMap<(Block, Option<u32>), Vec<&'r SweepRow>>;
+
+/// The rows by comparison and day, and the policies in the order in which they come.
+fn by_day(rows: &SweepRows) -> (OfDays<'_>, Vec<&str>) {
+    let mut days = OfDays::new();
     let mut policies: Vec<&str> = Vec::new();
     for row in rows.rows() {
         days.entry(((SizeKey::of(row), row.move_cost_s, row.seed), row.day)).or_default().push(row);
@@ -116,18 +119,50 @@ pub fn sweep_table(rows: &SweepRows) -> String {
             policies.push(&row.policy);
         }
     }
+    (days, policies)
+}
+
+/// Whether each policy has a row of a day.
+fn is_whole(of_day: &[&SweepRow], policies: &[&str]) -> bool {
+    policies.iter().all(|policy| of_day.iter().any(|row| row.policy == *policy))
+}
+
+/// On how many days, counted once for each size, cost and seed, some policies have a row and others have none.
+pub fn days_not_compared(rows: &SweepRows) -> u64 {
+    let (days, policies) = by_day(rows);
+    days.values().filter(|of_day| !is_whole(of_day, &policies)).count() as u64
+}
+
+/// The table: for each size, cost and seed on how many days each policy ranks first, and its means.
+///
+/// Where rows are missing, only the days are compared of which every policy has one: ranks and means over different days
+/// would say nothing of the policies. What is left out shows in the number of days.
+///
+/// A day is ranked by AFR and AGU if jobs wait on it under every policy, and by AJCT if as many jobs end under every
+/// policy. Policies that tie for the best are first together. The oracle is shown and not ranked.
+pub fn sweep_table(rows: &SweepRows) -> String {
+    let (days, policies) = by_day(rows);
     let mut lines: BTreeMap<(Block, usize), Line> = BTreeMap::new();
     for ((block, _), of_day) in &days {
         let first = first_of_day(of_day);
+        let whole = is_whole(of_day, &policies);
         for (row, first) in of_day.iter().zip(first) {
             let number = policies.iter().position(|&policy| policy == row.policy).unwrap_or(0);
-            lines.entry((*block, number)).or_default().add(row, first);
+            let line = lines.entry((*block, number)).or_default();
+            line.seen += 1;
+            if whole {
+                line.add(row, first);
+            }
         }
     }
     let mut text = head(rows, &policies);
     text += "\n";
     text += &body(&lines, &policies);
-    text + "\nFIRST: days on which no other policy is better, of those that can be ranked. AFR, AJCT and AGU: means over days.\n"
+    text += "\nFIRST: days on which no other policy is better, of those that can be ranked. AFR, AJCT and AGU: means over days.\n";
+    if lines.values().any(|line| line.days < line.seen) {
+        text += "DAYS: compared of those that have a row; a day of which some policy has none is left out.\n";
+    }
+    text
 }
 
 fn head(rows: &SweepRows, policies: &[&str]) -> String {
@@ -176,7 +211,10 @@ fn body(lines: &BTreeMap<(Block, usize), Line>, policies: &[&str]) -> String {
             cells.push(show(seed.to_string()));
         }
         cells.push(policies[policy].to_owned());
-        cells.push(grouped(line.days));
+        cells.push(match line.days == line.seen {
+            true => grouped(line.days),
+            false => format!("{} of {}", grouped(line.days), grouped(line.seen)),
+        });
         for measure in 0..MEASURES {
             cells.push(match line.ranked[measure] {
                 0 => "-".to_owned(),
@@ -193,12 +231,13 @@ fn body(lines: &BTreeMap<(Block, usize), Line>, policies: &[&str]) -> String {
                 (_, decimals) => format!("{mean:.decimals$}"),
             });
         }
-        cells.push(grouped(line.n_sif_max));
-        cells.push(grouped(line.migrations));
-        cells.push(format!("{:.1}", line.gpu_seconds_lost as f64 / 3600.0));
+        let mut sums = vec![grouped(line.n_sif_max), grouped(line.migrations)];
+        sums.push(format!("{:.1}", line.gpu_seconds_lost as f64 / 3600.0));
         if failures {
-            cells.push(grouped(line.killed.unwrap_or(0)));
+            sums.push(grouped(line.killed.unwrap_or(0)));
         }
+        // Of no day there is no largest value, nor a sum.
+        cells.extend(sums.into_iter().map(|sum| if line.days > 0 { sum } else { "-".to_owned() }));
         table.push(cells);
     }
     table.text()
@@ -344,23 +383,55 @@ mod tests {
             // A job never ends under one of them: no rank by AJCT.
             row(6, "compass", 2, [10, 1, 100], 2, 10),
             row(7, "best-fit", 2, [10, 2, 90], 3, 90),
-            // No cluster at all: no rank by AFR and AGU.
-            SweepRow { nodes: 0, gpus: 0, move_cost_s: 9, ..row(8, "random", 3, [10, 2, 90], 3, 90) },
+            row(8, "sif-opt", 2, [9, 0, 80], 3, 80),
         ] {
             rows.add(row).unwrap();
         }
         let text = sweep_table(&rows);
-        let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
-        let line = |policy: &str| lines.iter().find(|line| line.contains(&policy) && line[0] != "policies").unwrap();
-        let after = |policy: &str| {
-            let line = line(policy);
-            let at = line.iter().position(|&cell| cell == policy).unwrap();
-            line[at + 1..at + 5].join(" ")
-        };
-        assert_eq!(after("compass"), "3 2/2 1/2 2/2");
-        assert_eq!(after("best-fit"), "3 0/2 1/2 1/2");
-        assert_eq!(after("sif-opt"), "2 - - -");
-        assert_eq!(after("random"), "1 - 1/1 -");
+        assert_eq!(days_not_compared(&rows), 0);
+        assert_eq!(after(&text, "compass", 4), "3 2/2 1/2 2/2");
+        assert_eq!(after(&text, "best-fit", 4), "3 0/2 1/2 1/2");
+        assert_eq!(after(&text, "sif-opt", 4), "3 - - -");
         assert!(text.lines().any(|line| line == "cells     9"), "{text}");
+        assert!(!text.contains("DAYS:"), "{text}");
+        // No cluster at all: no rank by AFR and AGU.
+        let mut rows = SweepRows::default();
+        rows.add(SweepRow { nodes: 0, gpus: 0, ..row(8, "random", 3, [10, 2, 90], 3, 90) }).unwrap();
+        assert_eq!(after(&sweep_table(&rows), "random", 4), "1 - 1/1 -");
+    }
+
+    /// What stands behind the name of a policy, in the last line that has it.
+    fn after(table: &str, policy: &str, cells: usize) -> String {
+        let lines: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
+        let line = lines.iter().rfind(|line| line.contains(&policy) && line[0] != "policies").unwrap();
+        let at = line.iter().position(|&cell| cell == policy).unwrap();
+        line[at + 1..at + 1 + cells].join(" ")
+    }
+
+    #[test]
+    fn only_days_are_compared_that_every_policy_has() {
+        let all = [
+            row(0, "compass", 0, [10, 10, 100], 3, 30),
+            row(1, "best-fit", 0, [10, 20, 90], 3, 40),
+            row(2, "compass", 1, [10, 40, 100], 3, 50),
+            row(3, "best-fit", 1, [10, 30, 90], 3, 60),
+            row(4, "compass", 2, [10, 90, 100], 3, 900),
+            row(5, "best-fit", 2, [10, 10, 150], 3, 30),
+        ];
+        let table = |wanted: &[u64]| {
+            let mut rows = SweepRows::default();
+            all.iter().filter(|row| wanted.contains(&row.cell)).for_each(|row| rows.add(row.clone()).unwrap());
+            (sweep_table(&rows), days_not_compared(&rows))
+        };
+        // The bad day of one policy is not held against it while the other has not played it, and so does not move its mean.
+        let (text, left_out) = table(&[0, 1, 2, 3, 4]);
+        assert_eq!(after(&text, "compass", 9), "2 of 3 1/2 2/2 2/2 1.2500 13 0.625");
+        assert_eq!(after(&text, "best-fit", 7), "2 1/2 0/2 0/2 1.2500 17 0.562");
+        assert!(left_out == 1 && text.contains("\nDAYS: compared of those that have a row"), "{text}");
+        assert_eq!(after(&table(&[0, 1, 2, 3]).0, "compass", 7), "2 1/2 2/2 2/2 1.2500 13 0.625");
+        // Without a common day there is nothing to compare.
+        let (text, left_out) = table(&[0, 3, 4]);
+        assert_eq!(after(&text, "compass", 12), "0 of 2 - - - - - - - - -");
+        assert_eq!((after(&text, "best-fit", 3), left_out), ("0 of 1".to_owned(), 3));
     }
 }

@@ -10,7 +10,7 @@ use super::super::input;
 use super::simulate::{MOST_NODES, NODE, NOMINAL_GPUS, schedulers};
 use super::{Failure, Options, Output, Talk};
 use crate::formats::{FormatError, Journal, SweepRows, TraceOptions};
-use crate::report::{append_line, sweep_row, sweep_table};
+use crate::report::{append_line, days_not_compared, sweep_row, sweep_table};
 use crate::simulate::{DAY_S, Grid, OracleError, Scheduler, Size, Sweep, SweepError, SweepOptions};
 use crate::workload::TraceJob;
 
@@ -229,6 +229,13 @@ pub(super) fn merge(args: &MergeArgs, options: &Options, talk: &Talk) -> Result<
             return Err(Failure::failed(format_args!("{text} (--partial merges the others)")));
         }
         talk.note(text);
+        let n = days_not_compared(&rows);
+        if n > 0 {
+            talk.note(format_args!(
+                "days of which some policies have rows and others have none: {n}; a table leaves them out, and whoever \
+                 compares the rows should"
+            ));
+        }
     }
     if rows.sweep().is_none() {
         talk.note("there is no row");

@@ -104,6 +104,8 @@ pub(in super::super) const MERGE: &str = "\
 Files of one sweep, in any order, unfinished ones (FILE.partial) included. Rows of
 different sweeps, and different rows of one cell, are an error; equal ones count
 once. If cells are missing, it says which and fails, unless --partial is there.
+A table then compares the days alone of which every policy has a row (2 of 3 days:
+one is left out); json has all rows, and a note says how many such days there are.
 
 FIRST IN AFR, AJCT, AGU: on how many days no other policy is better, of those
 that can be ranked: by AFR and AGU if jobs wait under every policy, by AJCT if as

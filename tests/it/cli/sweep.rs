@@ -70,6 +70,18 @@ fn threads_and_shards_change_nothing() {
     assert!(text(&ok(&format!("merge {0} {1} {2} {0}", path(2), path(3), path(1)))) == text(&whole));
     fails(&format!("merge {} {}", path(1), path(3)), 1, "16 of 48 cells are missing: 1, 4, 7,");
     assert_eq!(rows(&ok(&format!("merge {} {} --partial", path(1), path(3)))).len(), 32);
+    // Ten rows: of the last comparison one policy of three. The table does not compare it, and both forms say so.
+    let ten: String = text(&whole).lines().take(10).map(|line| format!("{line}\n")).collect();
+    std::fs::write(path(4), ten).unwrap();
+    for (format, expected, n) in [("table", "0 of 1", 1), ("json", "\"cell\":", 10)] {
+        let part = run(&format!("merge {} --partial --format {format}", path(4)));
+        assert!(
+            text(&part.stderr).contains("some policies have rows and others have none: 1;"),
+            "{}",
+            text(&part.stderr)
+        );
+        assert_eq!(text(&part.stdout).matches(expected).count(), n, "{}", text(&part.stdout));
+    }
     assert_eq!(
         text(&ok(&format!("merge {} {} {} --format table", path(1), path(2), path(3)))),
         text(&ok(&format!("{GRID} --format table")))
