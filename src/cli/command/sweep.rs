@@ -7,9 +7,9 @@ use anyhow::Context;
 
 use super::super::args::{Days, Format, MergeArgs, SweepArgs};
 use super::super::input;
-use super::simulate::{MOST_NODES, NODE, NOMINAL_GPUS, schedulers};
+use super::simulate::{Inputs, MOST_NODES, NODE, inputs, schedulers};
 use super::{Failure, Options, Output, Talk};
-use crate::formats::{FormatError, Journal, SweepRows, TraceOptions};
+use crate::formats::{FormatError, Journal, SweepRows};
 use crate::report::{append_line, days_not_compared, sweep_row, sweep_table};
 use crate::simulate::{DAY_S, Grid, OracleError, Scheduler, Size, Sweep, SweepError, SweepOptions};
 use crate::workload::TraceJob;
@@ -42,7 +42,8 @@ pub(super) fn run(args: &SweepArgs, options: &Options, talk: &Talk) -> Result<()
     let threads = threads.map_err(|error| Failure::failed(format_args!("cannot start threads: {error}")))?;
     let sink = Mutex::new((&mut rows, journal.as_mut()));
     let each = |played| -> Result<(), Cut> {
-        let row = sweep_row(&sweep, &args.trace, args.events.as_deref(), args.discipline.name(), played);
+        let row =
+            sweep_row(&sweep, &args.replay.trace, args.replay.events.as_deref(), args.replay.discipline.name(), played);
         let mut line = Vec::new();
         append_line(&mut line, &row)?;
         let mut sink = sink.lock().unwrap_or_else(PoisonError::into_inner);
@@ -67,18 +68,10 @@ const MOST_CELLS: u64 = 4_000_000;
 
 /// The sweep that the arguments describe.
 fn sweep(args: &SweepArgs, talk: &Talk) -> Result<Sweep, Failure> {
-    let schedulers = schedulers(&args.policy, (args.compact, args.migration_budget), args.round)?;
+    let schedulers = schedulers(&args.replay)?;
     let schedulers = once(&schedulers, "--policy")?.collect();
-    let cluster = args.cluster.as_deref().map(|origin| input::cluster(origin, talk)).transpose()?;
-    let cluster = cluster.map(|snapshot| snapshot.cluster);
-    let gpus = match (&cluster, &args.nodes[..]) {
-        (Some(cluster), _) => cluster.gpus(),
-        (None, &[nodes]) => nodes * u64::from(NODE),
-        (None, _) => NOMINAL_GPUS,
-    };
-    let options =
-        TraceOptions { gpus, load_percent: args.load, mix: args.mix, gpus_per_proc: args.processors.gpus_per_proc };
-    let (jobs, _) = input::trace(&args.trace, &options, talk)?;
+    let one_size = if let &[nodes] = &args.nodes[..] { Some(nodes) } else { None };
+    let Inputs { cluster, jobs, .. } = inputs(&args.replay, one_size, talk)?;
     let sizes = match (&cluster, &args.nodes[..], &args.eta[..]) {
         (Some(_), ..) => vec![Size::Given],
         (None, [], []) => vec![Size::Eta(crate::simulate::Share::default())],
@@ -96,10 +89,14 @@ fn sweep(args: &SweepArgs, talk: &Talk) -> Result<Sweep, Failure> {
         let n = grid.n_cells();
         return Err(Failure::input(format_args!("found a grid of {n} cells, expected at most {MOST_CELLS}")));
     }
-    let options =
-        SweepOptions { discipline: args.discipline, until: args.until, gpus_per_node: NODE, most_nodes: MOST_NODES };
+    let options = SweepOptions {
+        discipline: args.replay.discipline,
+        until: args.replay.until,
+        gpus_per_node: NODE,
+        most_nodes: MOST_NODES,
+    };
     let sweep = Sweep::new(jobs, cluster, grid, options);
-    match args.events.as_deref() {
+    match args.replay.events.as_deref() {
         Some(path) => with_events(sweep, path, args, talk),
         None => Ok(sweep),
     }
@@ -111,9 +108,9 @@ fn with_events(sweep: Sweep, path: &str, args: &SweepArgs, talk: &Talk) -> Resul
         // It would show only when its first cell is played, after hours of others.
         return Err(Failure::input(OracleError::Events));
     }
-    let smallest = sweep.smallest_cluster().map_err(|error| FormatError::new(&args.trace, error))?;
+    let smallest = sweep.smallest_cluster().map_err(|error| FormatError::new(&args.replay.trace, error))?;
     let events = input::node_events(path, &smallest, talk).inspect_err(|_| {
-        if args.cluster.is_none() {
+        if args.replay.cluster.is_none() {
             let nodes = smallest.nodes().len();
             talk.note(format_args!("events are of nodes that every cell has; the smallest cluster has {nodes}"));
         }
@@ -264,7 +261,7 @@ impl Cut {
     fn failure(self, args: &SweepArgs, options: &Options) -> Failure {
         match self {
             Cut::Cell(SweepError::Oracle(error)) => Failure::input(error),
-            Cut::Cell(error) => FormatError::new(&args.trace, error).into(),
+            Cut::Cell(error) => FormatError::new(&args.replay.trace, error).into(),
             Cut::Journal(_) => {
                 let kept = options.out.as_deref().map(Journal::path_for).unwrap_or_default();
                 Failure::failed(format_args!("{self}; {} keeps the rows before", kept.display()))
