@@ -46,8 +46,8 @@ impl Reservation {
     /// The earliest instant at which `wanted` places are free, if `free` are now and those of the running jobs come back
     /// in the order of `by_finish`. Without such an instant nothing that is backfilled is in the way.
     ///
-    /// Whatever this overlooks (fragmentation, cordoned nodes) makes the head start later than `at`. An earlier promise
-    /// admits fewer jobs before it, so all errors are on the side of the head.
+    /// What this overlooks, fragmentation, makes the head start later than `at`. An earlier promise admits fewer jobs before
+    /// it, so that error is on the side of the head.
     pub(super) fn new(now: u64, free: u64, wanted: u64, by_finish: impl Iterator<Item = (u64, u64)>) -> Self {
         let (mut at, mut free) = (now, free);
         for (finish, places) in by_finish {
@@ -79,6 +79,10 @@ impl Reservation {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::anchor::Trigger;
+    use crate::cluster::NodeId;
+    use crate::simulate::{Discipline, Scenario, Scheduler, SimOptions, simulate};
+    use crate::workload::{NodeChange, NodeEvent};
 
     #[test]
     fn the_promise_is_the_first_instant_with_enough_gpus() {
@@ -93,6 +97,26 @@ mod tests {
         promise.take(9, 30);
         promise.take(2, 31);
         assert_eq!(promise, Reservation { at: 30, spare: 1 });
+    }
+
+    #[test]
+    fn what_comes_free_on_a_drained_node_is_promised_to_nobody() {
+        // At 10 the drained node is empty, and at 20 the other. Whoever took 4 GPUs of it for long would keep the head.
+        let job = |submit_s, duration_s, gpus_per_instance| TraceJob {
+            name: format!("{submit_s} {gpus_per_instance}"),
+            submit_s,
+            duration_s,
+            gpus_per_instance,
+            ..TraceJob::default()
+        };
+        let jobs = vec![job(0, 10, 8), job(0, 20, 4), job(2, 5, 8), job(3, 90, 4), job(4, 16, 3)];
+        let drain = NodeEvent { at_s: 1, node: NodeId(0), change: NodeChange::Drain };
+        let scenario = Scenario::homogeneous(2, 8, jobs).unwrap().with_events(vec![drain]);
+        let best_fit = Scheduler::parse("best-fit", (Trigger::EveryEvent, None)).unwrap();
+        let options = SimOptions { discipline: Discipline::Easy, ..SimOptions::default() };
+        let outcome = simulate(&scenario, best_fit, &options, &mut |_| {}).unwrap();
+        let starts: Vec<Option<u64>> = outcome.jobs.iter().map(|job| job.start()).collect();
+        assert_eq!(starts, [0, 0, 20, 25, 4].map(Some));
     }
 
     #[test]

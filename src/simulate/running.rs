@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use rustc_hash::FxHashMap;
 
 use crate::anchor::Migration;
-use crate::cluster::{Cluster, JobId, NodeId, WHOLE_GPU};
+use crate::cluster::{Cluster, JobId, NodeId, Request, WHOLE_GPU};
 
 use super::backfill::Place;
 use super::scenario::Scenario;
@@ -159,7 +159,8 @@ impl<'a> Running<'a> {
     }
 
     /// Running jobs that finish at all, soonest first, with the places that come free with each. `cluster` is where they
-    /// run: it tells which shares lie on one device. Where nothing is assigned to a node there are no shares.
+    /// run: it tells which shares lie on one device, and on which nodes nobody can have what comes free. Where nothing is
+    /// assigned to a node there are neither.
     pub(super) fn by_finish<'s>(
         &'s self,
         place: Place,
@@ -168,13 +169,15 @@ impl<'a> Running<'a> {
         // What is left by then of the devices that shares lie on.
         let mut left: FxHashMap<(NodeId, u8), u16> = FxHashMap::default();
         self.departures.iter().map(move |&(finish, job)| {
-            let Some(cluster) = cluster.filter(|cluster| cluster.request_of(job).is_share()) else {
-                return (finish, self.scenario.gpus(job) * place.on(WHOLE_GPU));
-            };
-            let gpu_milli = cluster.request_of(job).gpu_milli;
+            let Some(cluster) = cluster else { return (finish, self.scenario.gpus(job) * place.on(WHOLE_GPU)) };
+            let &Request { gpus, gpu_milli, .. } = cluster.request_of(job);
             let mut places = 0;
             for instance in cluster.instances_of(job).map(|instance| cluster.instance(instance)) {
-                let Some(node) = instance.node() else { continue };
+                let Some(node) = instance.node().filter(|&node| cluster.node(node).schedulable()) else { continue };
+                if gpu_milli == WHOLE_GPU {
+                    places += u64::from(gpus) * place.on(WHOLE_GPU);
+                    continue;
+                }
                 let gpu = instance.gpus().trailing_zeros() as u8;
                 let left = left.entry((node, gpu)).or_insert_with(|| cluster.gpu_milli_left(node)[usize::from(gpu)]);
                 places += place.on(*left + gpu_milli) - place.on(*left);
