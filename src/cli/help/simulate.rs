@@ -22,12 +22,13 @@ name (those of --nodes and --eta are n0, n1, …), in seconds of the trace:
   {\"at_s\": 86400, \"node\": \"n3\", \"event\": \"fail\"}
 
 At one instant all departures come first, then all changes of nodes as one
-event, then all arrivals, then one pass over the queue. fifo: the head starts or the pass ends; easy: jobs behind the head
-may start if they do not keep it from the GPUs that it is promised (a device that
-shares lie on counts once the last has left; a share behind the head counts as the
-most that it could take from it, wherever it will lie); sjf and
-priority: as fifo, in another order. Each event (all departures of an instant,
-or one start) pauses every running job that it moves by --move-cost.
+event, then all arrivals, then one pass over the queue. fifo: the head starts or
+the pass ends; easy: jobs behind the head may start if they do not keep it from
+the GPUs that it is promised (a device that shares lie on is free when the last
+of them has left, and a share behind the head counts as all that it could take
+from it, wherever it will lie); sjf and priority: as fifo, in another order. Each
+event (all departures of an instant, or one start) pauses every running job that
+it moves by --move-cost.
 
 AFR: mean share of avoidable partial nodes while jobs wait. AGU: mean share of
 busy GPUs then; BUSY: the same over the whole run. AJCT: mean time from
@@ -47,9 +48,9 @@ is the policy, allocated_resources the GPUs that a job held last, numbered from
 --html writes one page: the measures with the best values marked; charts of
 N·SIF, utilisation, empty nodes and the queue over time, of completion times and
 waits, and of allocation and fragmentation by the load that had arrived (what all
-jobs ask for that run or wait, shares of a GPU as such); maps of the nodes. Its size does not grow with the
-run: it shows at most 512 stretches of time, with the exact least, mean and most
-value of each. --svg writes its pictures as files.
+jobs ask for that run or wait, shares of a GPU as such); maps of the nodes. Its
+size does not grow with the run: it shows at most 512 stretches of time, with the
+exact least, mean and most value of each. --svg writes its pictures as files.
 
 fft places by best-fit and every --round seconds packs all that runs onto the
 fewest nodes, if that frees one. drr places by best-fit and every --round seconds
