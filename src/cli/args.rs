@@ -3,6 +3,7 @@
 mod generate;
 mod import;
 mod plan;
+mod replay;
 mod simulate;
 mod sweep;
 
@@ -21,6 +22,7 @@ use crate::workload::synthetic::Mix;
 pub(super) use generate::{GenerateClusterArgs, GenerateCommand, GenerateQueueArgs, GenerateTraceArgs};
 pub(super) use import::ImportCommand;
 pub(super) use plan::PlanArgs;
+pub(super) use replay::ReplayArgs;
 pub(super) use simulate::SimulateArgs;
 pub(super) use sweep::{Days, MergeArgs, SweepArgs};
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::args::{Command, Format, GenerateCommand, Global, PhiStarArgs};
+use super::args::{Command, Format, GenerateCommand, Global, PhiStarArgs, ReplayArgs};
 use super::failure::Failure;
 use super::output::same_file;
 use crate::workload::Demand;
@@ -56,15 +56,16 @@ fn inputs(command: &Command) -> Vec<&str> {
         Command::Generate(GenerateCommand::Queue(args)) => args.from.as_deref().into_iter().collect(),
         Command::Plan(args) => std::iter::once(&args.cluster.cluster[..]).chain(args.queue.as_deref()).collect(),
         Command::Audit(args) => vec![&args.cluster.cluster],
-        Command::Simulate(args) => {
-            let others = [&args.cluster, &args.events, &args.typical.typical].into_iter().flatten().map(String::as_str);
-            std::iter::once(&args.trace[..]).chain(others).collect()
-        }
-        Command::Sweep(args) => std::iter::once(&args.trace[..]).chain(args.cluster.as_deref()).collect(),
+        Command::Simulate(args) => replayed(&args.replay).chain(args.typical.typical.as_deref()).collect(),
+        Command::Sweep(args) => replayed(&args.replay).collect(),
         Command::Merge(args) => args.files.iter().map(String::as_str).collect(),
         Command::Import(import) => import.files().iter().map(String::as_str).collect(),
         _ => Vec::new(),
     }
+}
+
+fn replayed(args: &ReplayArgs) -> impl Iterator<Item = &str> {
+    [Some(&args.trace), args.cluster.as_ref(), args.events.as_ref()].into_iter().flatten().map(String::as_str)
 }
 
 /// The files that are written beside the results, with their options.

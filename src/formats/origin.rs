@@ -1,6 +1,6 @@
 //! Where a cluster, a queue or a trace comes from: a path, or a prefix and what follows it.
 
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, WHOLE_GPU};
 use crate::workload::synthetic::{
     ClusterOptions, Mix, StreamOptions, synthetic_cluster, synthetic_queue, synthetic_trace,
 };
@@ -103,9 +103,9 @@ pub fn foreign_trace(origin: &str, ratio: Option<GpusPerProc>) -> Result<Option<
 /// it, `synthetic:JOBS[:SEED]`, or the path of a queue.
 /// Its jobs are registered in `cluster`.
 ///
-/// The jobs of a trace come and go at their own pace; with `load_percent` they are pressed together until the GPUs of
-/// the cluster that nothing holds yet are loaded to that share (see [`replay`]), for which a share of a GPU counts as a whole
-/// one. A synthetic queue is always pressed together, to 95 % by default.
+/// The jobs of a trace come and go at their own pace; with `load_percent` they are pressed together until what nothing holds
+/// yet of the GPUs of the cluster, rests of shared ones included, is loaded to that share (see [`replay`]). A synthetic
+/// queue is always pressed together, to 95 % by default.
 ///
 /// # Errors
 /// If it cannot be read or made, or a load is given for a queue without times.
@@ -119,7 +119,7 @@ pub fn queue_source(
         let Trace { jobs, report } = trace;
         let events = match load_percent {
             None => natural(&jobs),
-            Some(percent) => replay(&jobs, unheld(cluster), percent),
+            Some(percent) => replay(&jobs, unheld_milli(cluster), percent),
         };
         let queue = trace_to_queue(&jobs, &events, cluster);
         return Ok((queue.map_err(|error| FormatError::new(origin, error))?, report.notes()));
@@ -134,7 +134,8 @@ pub fn queue_source(
             let (jobs, seed) = synthetic(origin, rest, "synthetic:JOBS[:SEED]")?;
             let defaults = StreamOptions::default();
             let load_percent = load_percent.unwrap_or(defaults.load_percent);
-            let options = StreamOptions { jobs, seed, gpus: unheld(cluster), load_percent, ..defaults };
+            let gpus = unheld_milli(cluster) / u64::from(WHOLE_GPU);
+            let options = StreamOptions { jobs, seed, gpus, load_percent, ..defaults };
             let queue = synthetic_queue(cluster, &options);
             Ok((queue.map_err(|error| FormatError::new(origin, error))?, Vec::new()))
         }
@@ -182,9 +183,9 @@ pub fn trace_source(origin: &str, options: &TraceOptions) -> Result<(Vec<TraceJo
     }
 }
 
-/// Working GPUs that no running job holds.
-fn unheld(cluster: &Cluster) -> u64 {
-    cluster.nodes().iter().map(|node| u64::from(node.free_gpus())).sum()
+/// Thousandths of working GPUs that no running job holds.
+fn unheld_milli(cluster: &Cluster) -> u64 {
+    cluster.node_ids().flat_map(|node| cluster.gpu_milli_left(node)).map(u64::from).sum()
 }
 
 /// A number and a seed, 1 by default.

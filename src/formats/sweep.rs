@@ -90,6 +90,22 @@ pub struct SweepRow {
     pub pauses: u64,
     /// GPU-seconds held in those pauses.
     pub gpu_seconds_lost: u128,
+    /// Where the events of nodes were read from, if there are any. No part of the key: the fingerprint has their content.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_events: Option<String>,
+    /// Runs that failing nodes ended, if there are events of nodes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runs_killed: Option<u64>,
+    /// GPU-seconds that those had held.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu_seconds_lost_by_failures: Option<u128>,
+}
+
+impl SweepRow {
+    /// Without the names of files, which say nothing of a result.
+    fn nameless(&self) -> Self {
+        Self { trace: String::new(), node_events: None, ..self.clone() }
+    }
 }
 
 /// Rows of one sweep by cell, each cell once.
@@ -140,8 +156,8 @@ impl SweepRows {
             && (grid, cells) != (&row.grid, row.cells)
         {
             return Err(format!(
-                "found a row of the sweep {} of {} cells, expected one of {grid} of {cells} cells: the trace, the options or \
-                 the version differ",
+                "found a row of the sweep {} of {} cells, expected one of {grid} of {cells} cells: the trace, the events, \
+                 the options or the version differ",
                 row.grid, row.cells
             ));
         }
@@ -149,8 +165,7 @@ impl SweepRows {
             return Err(format!("found cell {} of {}, expected a number below that", row.cell, row.cells));
         }
         if let Some(there) = self.rows.get(&row.cell)
-            && (SweepRow { trace: String::new(), ..there.clone() })
-                != (SweepRow { trace: String::new(), ..row.clone() })
+            && there.nameless() != row.nameless()
         {
             return Err(format!("found cell {} again with another result, expected the same or no other", row.cell));
         }
@@ -213,9 +228,10 @@ mod tests {
         assert_eq!(rows.missing(), [(0, 0), (2, 2), (4, 4)]);
         assert_eq!(rows.rows().next().unwrap().gpu_seconds_lost, u128::MAX);
         // Where the trace was read from may differ, and nothing else.
-        rows.add(SweepRow { trace: "elsewhere".to_owned(), ..row(1) }).unwrap();
+        rows.add(SweepRow { trace: "elsewhere".to_owned(), node_events: Some("e".to_owned()), ..row(1) }).unwrap();
         for bad in [
             SweepRow { finished: 0, ..row(1) },
+            SweepRow { runs_killed: Some(0), ..row(1) },
             SweepRow { grid: "h".to_owned(), ..row(2) },
             SweepRow { cells: 6, ..row(2) },
             row(5),

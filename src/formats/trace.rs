@@ -5,12 +5,12 @@ use std::io::{self, BufRead, BufWriter, Write};
 use serde::Serialize;
 use serde::de::{DeserializeSeed, Error, MapAccess};
 
-use crate::cluster::MAX_GPUS;
+use crate::cluster::{BuildError, MAX_GPUS, WHOLE_GPU};
 use crate::workload::TraceJob;
 
 use super::error::{FormatError, Note};
 use super::job::MAX_SECONDS;
-use super::json::{Int, Object, ObjectSeed, Path, Text, require};
+use super::json::{Int, Maybe, Object, ObjectSeed, Path, Text, require};
 use super::lines::Lines;
 use super::source::Source;
 
@@ -21,7 +21,7 @@ const MAX_INSTANCES: u64 = u32::MAX as u64 - 1;
 /// sorted by submission, ties in the order of the file.
 ///
 /// # Errors
-/// If it cannot be read, a line is malformed, or a name is there twice.
+/// If it cannot be read, a line is malformed, a name is there twice, or a job asks a share of several GPUs.
 pub fn read_trace(path: &str) -> Result<(Vec<TraceJob>, Vec<Note>), FormatError> {
     let mut source = Source::open(path)?.of_objects("a trace in JSONL")?;
     let name = source.name().to_owned();
@@ -48,6 +48,11 @@ pub fn read_trace_from(name: &str, reader: impl BufRead) -> Result<(Vec<TraceJob
             let text = format!("found job \"{}\", which is on line {first} already, expected a new name", job.name);
             return Err(FormatError::new(name, text).at_line(line).at_place("job"));
         }
+        if job.is_share() && job.gpus_per_instance != 1 {
+            // What a cluster says of such a job, as where the queue registers it.
+            let share = BuildError::Share(job.name, job.gpu_milli, job.gpus_per_instance);
+            return Err(FormatError::new(name, share).at_line(line).at_place("gpu_milli"));
+        }
         late += u64::from(jobs.last().is_some_and(|last| job.submit_s < last.submit_s));
         jobs.push(job);
     }
@@ -70,7 +75,7 @@ struct Scratch(TraceJob);
 impl Object for Scratch {
     const WHAT: &'static str = "a job of a trace";
     const FIELDS: &'static [&'static str] =
-        &["job", "submit_s", "duration_s", "gpus_per_instance", "instances", "priority"];
+        &["job", "submit_s", "duration_s", "gpus_per_instance", "instances", "priority", "gpu_milli"];
 
     fn field<'de, A: MapAccess<'de>>(&mut self, field: usize, map: &mut A, _: &mut Path) -> Result<(), A::Error> {
         let job = &mut self.0;
@@ -80,7 +85,11 @@ impl Object for Scratch {
             2 => job.duration_s = map.next_value_seed(Int(0, MAX_SECONDS))?,
             3 => job.gpus_per_instance = map.next_value_seed(Int(1, MAX_GPUS as u64))? as u8,
             4 => job.instances = map.next_value_seed(Int(1, MAX_INSTANCES))? as u32,
-            _ => job.priority = map.next_value_seed(Int(0, u64::from(u32::MAX)))? as u32,
+            5 => job.priority = map.next_value_seed(Int(0, u64::from(u32::MAX)))? as u32,
+            _ => {
+                let share = map.next_value_seed(Maybe(Int(1, u64::from(WHOLE_GPU) - 1)))?;
+                job.gpu_milli = share.map_or(WHOLE_GPU, |milli| milli as u16);
+            }
         }
         Ok(())
     }
@@ -90,7 +99,8 @@ impl Object for Scratch {
     }
 }
 
-/// Writes a trace that [`read_trace`] reads again: times, sizes and priorities, which is all that a trace that is made has.
+/// Writes a trace that [`read_trace`] reads again: times, sizes, shares of a GPU and priorities, which is all that our own
+/// format has. Jobs without GPUs are none of it.
 ///
 /// # Errors
 /// If `out` fails.
@@ -98,7 +108,8 @@ pub fn write_trace(jobs: &[TraceJob], out: &mut dyn Write) -> io::Result<()> {
     let mut out = BufWriter::with_capacity(64 << 10, out);
     for job in jobs {
         let &TraceJob { ref name, submit_s, duration_s, instances, gpus_per_instance, priority, .. } = job;
-        let line = JobOut { job: name, submit_s, duration_s, instances, gpus_per_instance, priority };
+        let gpu_milli = job.is_share().then_some(job.gpu_milli);
+        let line = JobOut { job: name, submit_s, duration_s, instances, gpus_per_instance, gpu_milli, priority };
         serde_json::to_writer(&mut out, &line)?;
         out.write_all(b"\n")?;
     }
@@ -112,6 +123,8 @@ struct JobOut<'a> {
     duration_s: u64,
     instances: u32,
     gpus_per_instance: u8,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gpu_milli: Option<u16>,
     #[serde(skip_serializing_if = "is_zero")]
     priority: u32,
 }
@@ -133,16 +146,21 @@ mod tests {
     fn a_trace_is_sorted_and_read_back() {
         let text = r#"{"job":"b","submit_s":5,"duration_s":7,"gpus_per_instance":2,"instances":3,"priority":9}
 
-            {"job":"a","submit_s":5,"duration_s":0,"gpus_per_instance":8}
+            {"job":"a","submit_s":5,"duration_s":0,"gpus_per_instance":8,"gpu_milli":null}
+            {"job":"d","submit_s":9,"duration_s":4,"gpu_milli":250,"gpus_per_instance":1,"instances":3}
             {"job":"c","submit_s":1,"duration_s":2,"gpus_per_instance":1}"#;
         let (jobs, notes) = read(text).unwrap();
         let names: Vec<&str> = jobs.iter().map(|job| &job.name[..]).collect();
-        assert_eq!(names, ["c", "b", "a"]);
+        assert_eq!(names, ["c", "b", "a", "d"]);
+        assert_eq!(jobs.iter().map(|job| job.gpu_milli).collect::<Vec<_>>(), [1000, 1000, 1000, 250]);
         assert_eq!((jobs[1].instances, jobs[1].priority, jobs[2].instances), (3, 9, 1));
         assert!(notes[0].text.starts_with("1 jobs"));
         let mut written = Vec::new();
         write_trace(&jobs, &mut written).unwrap();
         assert_eq!(read_trace_from("t", &written[..]).unwrap().0, jobs);
+        let share = r#"{"job":"d","submit_s":9,"duration_s":4,"instances":3,"gpus_per_instance":1,"gpu_milli":250}"#;
+        let written = String::from_utf8(written).unwrap();
+        assert!(written.ends_with(&format!("{share}\n")) && written.matches("gpu_milli").count() == 1, "{written}");
         assert_eq!(read("").unwrap().1.len(), 1);
     }
 
@@ -158,10 +176,36 @@ mod tests {
             r#"{"job":"b","submit_s":1,"duration_s":2,"gpus_per_instance":17}"#,
             r#"{"job":"b","submit_s":1,"duration_s":2,"gpus_per_instance":1,"instances":0}"#,
             r#"{"job":"b","submit_s":1,"duration_s":2,"gpus_per_instance":1,"gpu":1}"#,
+            r#"{"job":"b","submit_s":1,"duration_s":2,"gpus_per_instance":1,"gpu_milli":0}"#,
             "[]",
         ] {
             let error = read(&format!("{good}\n{bad}\n")).unwrap_err();
             assert_eq!(error.line(), Some(2), "{bad}: {error}");
+        }
+    }
+    #[test]
+    fn a_share_that_is_none_is_refused_in_the_words_of_the_queue() {
+        for (share, expected) in [
+            (
+                r#""gpus_per_instance":1,"gpu_milli":1000"#,
+                "gpu_milli: found integer `1000`, expected an integer from 1 to 999",
+            ),
+            (
+                r#""gpu_milli":0,"gpus_per_instance":1"#,
+                "gpu_milli: found integer `0`, expected an integer from 1 to 999",
+            ),
+            (
+                r#""gpu_milli":500,"gpus_per_instance":2"#,
+                "gpu_milli: job \"s\" asks 500 thousandths of each of 2 GPUs, expected 1 to 999 of one GPU, or whole GPUs",
+            ),
+        ] {
+            let trace = read(&format!(r#"{{"job":"s","submit_s":1,"duration_s":2,{share}}}"#)).unwrap_err();
+            let line = format!(r#"{{"job":"s","instances":1,{share}}}"#);
+            let mut cluster = crate::cluster::Cluster::default();
+            let queue = super::super::read_queue_from("q", line.as_bytes(), &mut cluster).unwrap_err();
+            for error in [trace, queue] {
+                assert!(error.to_string().contains(expected) && error.line() == Some(1), "{error}");
+            }
         }
     }
 }

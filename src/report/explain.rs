@@ -2,11 +2,12 @@
 
 use serde::Serialize;
 
-use super::number::grouped;
+use super::number::{asked, grouped};
 use super::table::{Align, Rows, facts};
-use crate::cluster::{Cluster, JobId};
+use crate::cluster::{Cluster, JobId, WHOLE_GPU};
 use crate::decide::{Offer, Why};
 use crate::simulate::{Cause, Explanation, FirstTry, Scenario, Wait};
+use crate::workload::TraceJob;
 
 /// Waits that a table shows, the longest ones.
 const SHOWN: usize = 10;
@@ -15,8 +16,18 @@ const SHOWN: usize = 10;
 #[derive(Clone, Debug, Serialize)]
 pub struct OffersOut<'a> {
     free_gpus: u64,
+    /// Shares summed, and the sum rounded up.
     asks_gpus: u64,
+    /// What is free and asked for, where that is shares.
+    #[serde(flatten)]
+    shares: Option<SharesOut>,
     nodes: Vec<OfferOut<'a>>,
+}
+
+#[derive(Clone, Copy, Debug, Serialize)]
+struct SharesOut {
+    free_gpu_milli: u64,
+    asks_gpu_milli: u64,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -30,9 +41,14 @@ struct OfferOut<'a> {
 }
 
 impl<'a> OffersOut<'a> {
-    /// Of a job of a cluster on which `free_gpus` GPUs are free.
-    pub fn new(cluster: &'a Cluster, job: JobId, free_gpus: u64, offers: &[Offer]) -> Self {
-        let asks_gpus = u64::from(cluster.job(job).instances()) * u64::from(cluster.request_of(job).gpus);
+    /// Of a job of a cluster on which `free_gpus` GPUs are free, and `free_gpu_milli` thousandths with the rests of shared
+    /// ones.
+    pub fn new(cluster: &'a Cluster, job: JobId, free_gpus: u64, free_gpu_milli: u64, offers: &[Offer]) -> Self {
+        let request = cluster.request_of(job);
+        let gpus = u64::from(cluster.job(job).instances()) * u64::from(request.gpus);
+        let asks_gpu_milli = gpus * u64::from(request.gpu_milli);
+        let asks_gpus = asks_gpu_milli.div_ceil(u64::from(WHOLE_GPU));
+        let shares = request.is_share().then_some(SharesOut { free_gpu_milli, asks_gpu_milli });
         let one = |offer: &Offer| OfferOut {
             kind: offer.kind.name(),
             free_gpus: offer.free,
@@ -41,7 +57,7 @@ impl<'a> OffersOut<'a> {
             allowed: offer.allowed,
             first: offer.first.iter().map(|&node| cluster.node_name(node)).collect(),
         };
-        Self { free_gpus, asks_gpus, nodes: offers.iter().map(one).collect() }
+        Self { free_gpus, asks_gpus, shares, nodes: offers.iter().map(one).collect() }
     }
 
     /// For people.
@@ -61,7 +77,12 @@ impl<'a> OffersOut<'a> {
             cells.push(offer.first.join(" "));
             rows.push(cells);
         }
-        let free = format!("{} GPUs free, {} asked for\n", grouped(self.free_gpus), grouped(self.asks_gpus));
+        let free = match self.shares {
+            None => format!("{} GPUs free, {} asked for\n", grouped(self.free_gpus), grouped(self.asks_gpus)),
+            Some(SharesOut { free_gpu_milli, asks_gpu_milli }) => {
+                format!("{} milli-GPU free, {} asked for\n", grouped(free_gpu_milli), grouped(asks_gpu_milli))
+            }
+        };
         if self.nodes.is_empty() { free } else { free + &rows.text() }
     }
 }
@@ -132,7 +153,8 @@ pub fn explanation_json(
 }
 
 fn first_offers<'a>(scenario: &'a Scenario, position: usize, first: &FirstTry) -> OffersOut<'a> {
-    OffersOut::new(scenario.cluster(), scenario.job_id(position), first.free_gpus, &first.offers)
+    let job = scenario.job_id(position);
+    OffersOut::new(scenario.cluster(), job, first.free_gpus, first.free_milli, &first.offers)
 }
 
 /// The same for people.
@@ -140,7 +162,7 @@ pub fn explanation_table(scenario: &Scenario, position: usize, explanation: &Exp
     let job = &scenario.jobs()[position];
     let mut lines = vec![
         ("policy", explanation.scheduler.to_string()),
-        ("job", format!("{}, {} × {} GPUs", job.name, grouped(job.instances), job.gpus_per_instance)),
+        ("job", format!("{}, {} GPUs", job.name, size(job))),
         ("submitted", format!("{} s", grouped(job.submit_s))),
     ];
     if scenario.is_rejected(position) {
@@ -162,6 +184,11 @@ pub fn explanation_table(scenario: &Scenario, position: usize, explanation: &Exp
         text += &first_offers(scenario, position, first).table();
     }
     text
+}
+
+/// Instances and what each asks for, as in `4 × 8`.
+fn size(job: &TraceJob) -> String {
+    format!("{} × {}", grouped(job.instances), asked(job.gpus_per_instance, job.gpu_milli))
 }
 
 /// How long it waited for each reason, the longest first.
@@ -205,7 +232,7 @@ fn longest(scenario: &Scenario, explanation: &Explanation) -> String {
     for wait in order {
         let head = |head: usize| {
             let job = &scenario.jobs()[head];
-            format!("{} ({} × {})", job.name, grouped(job.instances), job.gpus_per_instance)
+            format!("{} ({})", job.name, size(job))
         };
         let why = match wait.cause {
             Cause::Blocked(why) => format!("{}: {}", why.name(), blocked(why)),

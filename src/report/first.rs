@@ -1,6 +1,6 @@
 //! The first decisions on a queue, a line each, for people.
 
-use super::number::grouped;
+use super::number::{asked, grouped};
 use super::table::{Align, Rows};
 use crate::cluster::{Cluster, GpuMask, gpu_indices};
 use crate::decide::{Decision, Status, Why};
@@ -24,7 +24,7 @@ impl FirstDecisions {
             return;
         }
         let job = decision.job;
-        let (instances, gpus) = (cluster.job(job).instances(), cluster.request_of(job).gpus);
+        let (instances, request) = (cluster.job(job).instances(), cluster.request_of(job));
         let (status, place) = match decision.status {
             Status::Placed => ("placed", places(cluster, decision)),
             Status::Blocked(why) => ("blocked", explained(why).to_owned()),
@@ -35,7 +35,7 @@ impl FirstDecisions {
             0 => String::new(),
             n => grouped(n as u64),
         };
-        let asks = format!("{} × {gpus}", grouped(instances));
+        let asks = format!("{} × {}", grouped(instances), asked(request.gpus, request.gpu_milli));
         self.rows.push([cluster.job_name(job).to_owned(), asks, status.to_owned(), moves, place]);
     }
 

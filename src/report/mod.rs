@@ -24,7 +24,7 @@ pub use decision::{decision_json, explained_decision_json};
 pub use devices::{devices_json, devices_table};
 pub use explain::{OffersOut, explanation_json, explanation_table};
 pub use json::append_line;
-pub use number::{grouped, percent, rate, seconds};
+pub use number::{asked, grouped, percent, rate, seconds};
 pub use phi_star::PhiStarReport;
 pub use place::{PlaceSummary, Tally, Totals};
 pub use plan::PlanReport;
@@ -34,5 +34,5 @@ pub use simulate::{
     append_series_row, jobset_header, jobset_rows, picture_names, simulation_json, simulation_table,
 };
 pub use stress::{Latency, StressReport};
-pub use sweep::{sweep_row, sweep_table};
+pub use sweep::{days_not_compared, sweep_row, sweep_table};
 pub use verify::{CheckRow, verify_table};

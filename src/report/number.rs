@@ -19,6 +19,14 @@ pub fn grouped(n: impl Into<i128>) -> String {
     out
 }
 
+/// What an instance asks for: GPUs, or a share of one in thousandths as a decimal fraction, as in `0.25`.
+pub fn asked(gpus: u8, gpu_milli: u16) -> String {
+    match gpu_milli {
+        ..1000 => format!("0.{gpu_milli:03}").trim_end_matches('0').to_owned(),
+        _ => gpus.to_string(),
+    }
+}
+
 /// An integer with its sign, or `0`: what a change is written as.
 pub(super) fn signed(n: i64) -> String {
     if n > 0 { format!("+{}", grouped(n)) } else { grouped(n) }

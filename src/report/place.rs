@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::first::{FirstDecisions, explained};
-use super::number::{grouped, percent, rate, seconds, signed};
+use super::number::{asked, grouped, percent, rate, seconds, signed};
 use super::table::{Align, Rows, facts};
 use crate::anchor::State;
 use crate::cluster::Cluster;
@@ -43,8 +43,7 @@ pub struct Tally {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct BlockedJob {
     job: String,
-    instances: u32,
-    gpus: u8,
+    asks: String,
     why: Why,
 }
 
@@ -62,8 +61,9 @@ impl Tally {
                 self.blocked.iter_mut().zip(0..).for_each(|(n, at)| *n += u64::from(reason == Some(at)));
                 if self.first_blocked.len() < NAMED {
                     let (job, instances) = (cluster.job_name(decision.job), cluster.job(decision.job).instances());
-                    let gpus = cluster.request_of(decision.job).gpus;
-                    self.first_blocked.push(BlockedJob { job: job.to_owned(), instances, gpus, why });
+                    let request = cluster.request_of(decision.job);
+                    let asks = format!("{} × {}", grouped(instances), asked(request.gpus, request.gpu_milli));
+                    self.first_blocked.push(BlockedJob { job: job.to_owned(), asks, why });
                 }
             }
             Status::Removed => self.removed += 1,
@@ -204,8 +204,8 @@ impl PlaceSummary<'_> {
         }
         let right = |name| (name, Align::Right);
         let mut rows = Rows::new(&[("BLOCKED JOB", Align::Left), right("ASKS"), ("WHY", Align::Left)]);
-        for BlockedJob { job, instances, gpus, why } in &self.tally.first_blocked {
-            rows.push([job.clone(), format!("{} × {gpus}", grouped(*instances)), explained(*why).to_owned()]);
+        for BlockedJob { job, asks, why } in &self.tally.first_blocked {
+            rows.push([job.clone(), asks.clone(), explained(*why).to_owned()]);
         }
         let more = self.tally.n_blocked() - self.tally.first_blocked.len() as u64;
         let more = if more > 0 { format!("and {} more\n", grouped(more)) } else { String::new() };

@@ -9,8 +9,8 @@ use super::table::{Align, Rows, facts};
 use crate::formats::{SweepRow, SweepRows};
 use crate::simulate::{Played, Scheduler, Size, Sweep};
 
-/// The row of a played cell; `trace` and `discipline` in the words of the command line.
-pub fn sweep_row(sweep: &Sweep, trace: &str, discipline: &str, played: Played) -> SweepRow {
+/// The row of a played cell; `trace`, `node_events` and `discipline` in the words of the command line.
+pub fn sweep_row(sweep: &Sweep, trace: &str, node_events: Option<&str>, discipline: &str, played: Played) -> SweepRow {
     let Played { cell, nodes, gpus, outcome, summary } = played;
     let run = Run { outcome, summary };
     let Run { outcome, summary } = &run;
@@ -53,15 +53,21 @@ pub fn sweep_row(sweep: &Sweep, trace: &str, discipline: &str, played: Played) -
         migrations: outcome.pauses.instances,
         pauses: outcome.pauses.pauses,
         gpu_seconds_lost: outcome.pauses.gpu_seconds_lost,
+        node_events: node_events.map(str::to_owned),
+        runs_killed: node_events.map(|_| outcome.lost.len() as u64),
+        gpu_seconds_lost_by_failures: node_events.map(|_| outcome.gpu_seconds_lost_by_failures()),
     }
 }
 
 /// The measures that days are ranked by.
 const MEASURES: usize = 3;
 
-/// What one policy showed over all days of a block.
+/// What one policy showed over the days of a block that are compared.
 #[derive(Clone, Debug, Default)]
 struct Line {
+    /// Days of which there is a row.
+    seen: u64,
+    /// Those of which every policy has one.
     days: u64,
     /// Days on which no other policy was better, by AFR, AJCT and AGU.
     first: [u64; MEASURES],
@@ -72,6 +78,8 @@ struct Line {
     n_sif_max: u64,
     migrations: u64,
     gpu_seconds_lost: u128,
+    /// Where there are events of nodes.
+    killed: Option<u64>,
 }
 
 /// What the rows of one comparison share: the size, the cost and the seed.
@@ -98,12 +106,12 @@ impl SizeKey {
     }
 }
 
-/// The table: for each size, cost and seed on how many days each policy ranks first, and its means.
-///
-/// A day is ranked by AFR and AGU if jobs wait on it under every policy, and by AJCT if as many jobs end under every
-/// policy. Policies that tie for the best are first together. The oracle is shown and not ranked.
-pub fn sweep_table(rows: &SweepRows) -> String {
-    let mut days: BTreeMap<(Block, Option<u32>), Vec<&SweepRow>> = BTreeMap::new();
+/// The rows of one comparison on one day.
+type OfDays<'r> = BTreeMap<(Block, Option<u32>), Vec<&'r SweepRow>>;
+
+/// The rows by comparison and day, and the policies in the order in which they come.
+fn by_day(rows: &SweepRows) -> (OfDays<'_>, Vec<&str>) {
+    let mut days = OfDays::new();
     let mut policies: Vec<&str> = Vec::new();
     for row in rows.rows() {
         days.entry(((SizeKey::of(row), row.move_cost_s, row.seed), row.day)).or_default().push(row);
@@ -111,18 +119,50 @@ pub fn sweep_table(rows: &SweepRows) -> String {
             policies.push(&row.policy);
         }
     }
+    (days, policies)
+}
+
+/// Whether each policy has a row of a day.
+fn is_whole(of_day: &[&SweepRow], policies: &[&str]) -> bool {
+    policies.iter().all(|policy| of_day.iter().any(|row| row.policy == *policy))
+}
+
+/// On how many days, counted once for each size, cost and seed, some policies have a row and others have none.
+pub fn days_not_compared(rows: &SweepRows) -> u64 {
+    let (days, policies) = by_day(rows);
+    days.values().filter(|of_day| !is_whole(of_day, &policies)).count() as u64
+}
+
+/// The table: for each size, cost and seed on how many days each policy ranks first, and its means.
+///
+/// Where rows are missing, only the days are compared of which every policy has one: ranks and means over different days
+/// would say nothing of the policies. What is left out shows in the number of days.
+///
+/// A day is ranked by AFR and AGU if jobs wait on it under every policy, and by AJCT if as many jobs end under every
+/// policy. Policies that tie for the best are first together. The oracle is shown and not ranked.
+pub fn sweep_table(rows: &SweepRows) -> String {
+    let (days, policies) = by_day(rows);
     let mut lines: BTreeMap<(Block, usize), Line> = BTreeMap::new();
     for ((block, _), of_day) in &days {
         let first = first_of_day(of_day);
+        let whole = is_whole(of_day, &policies);
         for (row, first) in of_day.iter().zip(first) {
             let number = policies.iter().position(|&policy| policy == row.policy).unwrap_or(0);
-            lines.entry((*block, number)).or_default().add(row, first);
+            let line = lines.entry((*block, number)).or_default();
+            line.seen += 1;
+            if whole {
+                line.add(row, first);
+            }
         }
     }
     let mut text = head(rows, &policies);
     text += "\n";
     text += &body(&lines, &policies);
-    text + "\nFIRST: days on which no other policy is better, of those that can be ranked. AFR, AJCT and AGU: means over days.\n"
+    text += "\nFIRST: days on which no other policy is better, of those that can be ranked. AFR, AJCT and AGU: means over days.\n";
+    if lines.values().any(|line| line.days < line.seen) {
+        text += "DAYS: compared of those that have a row; a day of which some policy has none is left out.\n";
+    }
+    text
 }
 
 fn head(rows: &SweepRows, policies: &[&str]) -> String {
@@ -131,6 +171,7 @@ fn head(rows: &SweepRows, policies: &[&str]) -> String {
     let mut lines = Vec::new();
     if let Some(row) = rows.rows().next() {
         lines.push(("trace", row.trace.clone()));
+        lines.extend(row.node_events.iter().map(|events| ("events", events.clone())));
         lines.push(("queue", row.discipline.clone()));
     }
     lines.push(("policies", policies.join(", ")));
@@ -154,6 +195,10 @@ fn body(lines: &BTreeMap<(Block, usize), Line>, policies: &[&str]) -> String {
     columns.push(("POLICY", Align::Left));
     let names = ["DAYS", "FIRST IN AFR", "AJCT", "AGU", "AFR", "AJCT", "AGU", "N·SIF ≤", "MOVES", "GPU-H LOST"];
     columns.extend(names.map(right));
+    let failures = lines.values().any(|line| line.killed.is_some());
+    if failures {
+        columns.push(right("KILLED"));
+    }
     let mut table = Rows::new(&columns);
     let mut last = None;
     for (&(block, policy), line) in lines {
@@ -166,7 +211,10 @@ fn body(lines: &BTreeMap<(Block, usize), Line>, policies: &[&str]) -> String {
             cells.push(show(seed.to_string()));
         }
         cells.push(policies[policy].to_owned());
-        cells.push(grouped(line.days));
+        cells.push(match line.days == line.seen {
+            true => grouped(line.days),
+            false => format!("{} of {}", grouped(line.days), grouped(line.seen)),
+        });
         for measure in 0..MEASURES {
             cells.push(match line.ranked[measure] {
                 0 => "-".to_owned(),
@@ -183,9 +231,13 @@ fn body(lines: &BTreeMap<(Block, usize), Line>, policies: &[&str]) -> String {
                 (_, decimals) => format!("{mean:.decimals$}"),
             });
         }
-        cells.push(grouped(line.n_sif_max));
-        cells.push(grouped(line.migrations));
-        cells.push(format!("{:.1}", line.gpu_seconds_lost as f64 / 3600.0));
+        let mut sums = vec![grouped(line.n_sif_max), grouped(line.migrations)];
+        sums.push(format!("{:.1}", line.gpu_seconds_lost as f64 / 3600.0));
+        if failures {
+            sums.push(grouped(line.killed.unwrap_or(0)));
+        }
+        // Of no day there is no largest value, nor a sum.
+        cells.extend(sums.into_iter().map(|sum| if line.days > 0 { sum } else { "-".to_owned() }));
         table.push(cells);
     }
     table.text()
@@ -206,6 +258,9 @@ impl Line {
         self.n_sif_max = self.n_sif_max.max(row.n_sif_max);
         self.migrations = self.migrations.saturating_add(row.migrations);
         self.gpu_seconds_lost = self.gpu_seconds_lost.saturating_add(row.gpu_seconds_lost);
+        if let Some(killed) = row.runs_killed {
+            self.killed = Some(self.killed.unwrap_or(0).saturating_add(killed));
+        }
     }
 }
 
@@ -252,96 +307,4 @@ fn quotients((mut a, mut b): (u128, u128), (mut c, mut d): (u128, u128)) -> Orde
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn quotients_are_compared_exactly() {
-        let numbers = [1u128, 2, 3, 5, 7, 12, 355, 113, 1 << 60];
-        let pairs: Vec<(u128, u128)> = numbers.iter().flat_map(|&a| numbers.map(|b| (a - 1, b))).collect();
-        for (&(a, b), &(c, d)) in pairs.iter().flat_map(|one| pairs.iter().map(move |other| (one, other))) {
-            assert_eq!(quotients((a, b), (c, d)), (a * d).cmp(&(c * b)), "{a}/{b} and {c}/{d}");
-        }
-        let huge = u128::MAX;
-        assert_eq!(quotients((huge - 1, huge), (huge - 2, huge - 1)), Ordering::Greater);
-        assert_eq!(quotients((huge, huge), (1, 1)), Ordering::Equal);
-    }
-
-    fn row(cell: u64, policy: &str, day: u32, peak: [u64; 3], finished: u64, jct: u128) -> SweepRow {
-        let [peak_s, n_sif, busy] = peak;
-        SweepRow {
-            grid: "g".to_owned(),
-            cell,
-            cells: 9,
-            trace: "t".to_owned(),
-            policy: policy.to_owned(),
-            day: Some(day),
-            eta: None,
-            nodes: 2,
-            gpus: 16,
-            move_cost_s: 8,
-            seed: 0,
-            discipline: "fifo".to_owned(),
-            jobs: 3,
-            finished,
-            rejected: 0,
-            waiting: 3 - finished,
-            running: 0,
-            makespan_s: 100,
-            afr: (peak_s > 0).then(|| n_sif as f64 / (peak_s as f64 * 2.0)),
-            agu: (peak_s > 0).then(|| busy as f64 / (peak_s as f64 * 16.0)),
-            ajct_s: Some(jct as f64 / finished as f64),
-            utilisation: None,
-            wcc_coverage: None,
-            n_sif_max: 1,
-            peak_s,
-            peak_n_sif_node_s: n_sif.into(),
-            peak_busy_gpu_s: busy.into(),
-            peak_fragmented_s: 0,
-            jct_sum_s: jct,
-            jct_p50_s: 0,
-            jct_p99_s: 0,
-            wait_sum_s: 0,
-            wait_p50_s: 0,
-            wait_p99_s: 0,
-            migrations: 5,
-            pauses: 5,
-            gpu_seconds_lost: 3600,
-        }
-    }
-
-    #[test]
-    fn days_are_ranked_where_they_can_be() {
-        let mut rows = SweepRows::default();
-        for row in [
-            // Twice the time with thrice the SIF is worse; the same share of busy GPUs is a tie; the oracle is not asked.
-            row(0, "compass", 0, [10, 10, 150], 3, 30),
-            row(1, "best-fit", 0, [20, 30, 300], 3, 31),
-            row(2, "sif-opt", 0, [5, 0, 80], 3, 29),
-            // Nobody waits under one of them: no rank by AFR and AGU.
-            row(3, "compass", 1, [0, 0, 0], 3, 40),
-            row(4, "best-fit", 1, [1, 1, 1], 3, 39),
-            row(5, "sif-opt", 1, [0, 0, 0], 3, 39),
-            // A job never ends under one of them: no rank by AJCT.
-            row(6, "compass", 2, [10, 1, 100], 2, 10),
-            row(7, "best-fit", 2, [10, 2, 90], 3, 90),
-            // No cluster at all: no rank by AFR and AGU.
-            SweepRow { nodes: 0, gpus: 0, move_cost_s: 9, ..row(8, "random", 3, [10, 2, 90], 3, 90) },
-        ] {
-            rows.add(row).unwrap();
-        }
-        let text = sweep_table(&rows);
-        let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
-        let line = |policy: &str| lines.iter().find(|line| line.contains(&policy) && line[0] != "policies").unwrap();
-        let after = |policy: &str| {
-            let line = line(policy);
-            let at = line.iter().position(|&cell| cell == policy).unwrap();
-            line[at + 1..at + 5].join(" ")
-        };
-        assert_eq!(after("compass"), "3 2/2 1/2 2/2");
-        assert_eq!(after("best-fit"), "3 0/2 1/2 1/2");
-        assert_eq!(after("sif-opt"), "2 - - -");
-        assert_eq!(after("random"), "1 - 1/1 -");
-        assert!(text.lines().any(|line| line == "cells     9"), "{text}");
-    }
-}
+mod tests;

@@ -44,6 +44,8 @@ impl Allocations {
                 }
             }
             devices.sort_unstable();
+            // Several shares of one job may lie on one device.
+            devices.dedup();
             let ranges = devices.chunk_by(|one, next| one + 1 == *next).map(|run| run[0]..=run[run.len() - 1]);
             self.held[position as usize] = ranges.collect();
         }

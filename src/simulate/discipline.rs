@@ -14,10 +14,17 @@ pub enum Discipline {
     /// FIFO with EASY backfill (Lifka, *The ANL/IBM SP scheduling system*, 1995). Durations count as known.
     ///
     /// When the head cannot start, it gets a reservation by its number of GPUs alone: the earliest instant at which
-    /// enough would be free if every running job left when it now is to finish. The jobs behind it are tried in order,
-    /// once each. One starts if the policy can place it now and it either ends by that instant or takes GPUs that
-    /// the head leaves over then. Fragmentation may keep the head longer than its reservation says, never what is
-    /// backfilled by GPU count; moves that a backfilled job causes may delay running jobs, which the next pass sees.
+    /// enough would be free if every running job left when it now is to finish. GPUs of nodes that take nothing, cordoned
+    /// or drained, count neither now nor then. The jobs behind it are tried in order, once each. One starts if the policy
+    /// can place it now and it either ends by that instant or takes GPUs that the head leaves over then. Fragmentation may
+    /// keep the head longer than its reservation says, never what is backfilled by GPU count; moves that a backfilled job
+    /// causes may delay running jobs, which the next pass sees.
+    ///
+    /// With shares of a GPU what is counted are the places that the head could have: as many thousandths of one device as
+    /// it asks of each. A device that shares lie on is free when the last of them has left, so no rest is promised to a
+    /// head of whole GPUs. Which devices a job behind it would get is not known before: its shares are taken to cost the
+    /// head as many places as they ever could, each a device of its own. That may keep it back without need, and keeps
+    /// no head from its reservation.
     Easy,
     /// The shortest duration first, strictly, ties by submission.
     Sjf,

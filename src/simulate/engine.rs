@@ -101,8 +101,8 @@ pub(super) struct Engine<'a, S> {
     /// Events of nodes that have happened.
     happened: usize,
     waiting: Waiting,
-    /// What the waiting jobs ask for.
-    waiting_gpus: u64,
+    /// What the waiting jobs ask for, in thousandths of a GPU.
+    waiting_milli: u64,
     running: Running<'a>,
     /// Jobs of the trace that have not finished.
     left: u64,
@@ -139,7 +139,7 @@ impl<'a, S: Site> Engine<'a, S> {
             arrived: 0,
             happened: 0,
             waiting: Waiting::new(options.discipline),
-            waiting_gpus: 0,
+            waiting_milli: 0,
             running: Running::new(scenario, options.move_cost_s, now),
             left: scenario.jobs().len() as u64 - scenario.n_rejected(),
             changed: true,
@@ -224,19 +224,20 @@ impl<'a, S: Site> Engine<'a, S> {
         }
         self.note_wait(at);
         let view = self.site.view();
-        let head = self.waiting.head().map(|head| self.scenario.jobs()[head].gpus());
+        let head = self.waiting.head().map(|head| self.scenario.jobs()[head].demand_milli());
         let interval = Interval {
             from: self.now,
             to: at,
             running: self.running.len(),
             waiting: self.waiting.len() as u64,
-            waiting_gpus: self.waiting_gpus,
+            running_milli: self.running.demand_milli(),
+            waiting_milli: self.waiting_milli,
             busy_gpus: view.busy_gpus,
             n_sif: view.n_sif,
             empty_nodes: view.empty_nodes,
             wcc: view.wcc,
-            fragmented: head.is_some_and(|gpus| (1..=self.site.free_gpus()).contains(&gpus)),
-            lacking: head.is_some_and(|gpus| gpus > self.site.free_gpus()),
+            fragmented: head.is_some_and(|milli| (1..=self.site.free_milli()).contains(&milli)),
+            lacking: head.is_some_and(|milli| milli > self.site.free_milli()),
         };
         self.totals.add(&interval);
         let changes = &self.scenario.events()[self.happened..];
@@ -313,7 +314,7 @@ impl<'a, S: Site> Engine<'a, S> {
             if let Some(position) = self.scenario.position(job) {
                 let job = &self.scenario.jobs()[position];
                 self.waiting.push(position, job);
-                self.waiting_gpus += job.gpus();
+                self.waiting_milli += job.demand_milli();
             }
         }
         let moved = self.site.change_nodes(&closed, &opened, &ended);
@@ -330,7 +331,7 @@ impl<'a, S: Site> Engine<'a, S> {
         {
             if !self.scenario.is_rejected(self.arrived) {
                 self.waiting.push(self.arrived, job);
-                self.waiting_gpus += job.gpus();
+                self.waiting_milli += job.demand_milli();
                 self.site.arrive(self.scenario.job_id(self.arrived));
                 self.events += 1;
             }

@@ -42,6 +42,8 @@ pub struct FirstTry {
     pub at: u64,
     /// GPUs that were free on schedulable nodes.
     pub free_gpus: u64,
+    /// The same in thousandths, with the rests of devices that shares lay on.
+    pub free_milli: u64,
     /// The nodes that it could have had; none under the oracle, which puts nothing on nodes.
     pub offers: Vec<Offer>,
 }

@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::Xxh3Default;
 
 use crate::cluster::Cluster;
 use crate::formats::write_cluster;
-use crate::workload::TraceJob;
+use crate::workload::{NodeEvent, TraceJob};
 
 /// 128 bits of XXH3: equal inputs have the same, and different ones differ unless somebody means them not to. It is the
 /// same on every machine.
@@ -82,6 +82,16 @@ impl Prints {
         }
         let length = sink.1;
         self.number(length);
+    }
+
+    /// What happens to nodes, which the cluster numbers.
+    pub(super) fn node_events(&mut self, events: &[NodeEvent]) {
+        for event in events {
+            self.number(event.at_s);
+            self.number(u64::from(event.node.0));
+            self.text(event.change.name());
+        }
+        self.number(events.len() as u64);
     }
 
     pub(super) fn finish(self) -> Fingerprint {

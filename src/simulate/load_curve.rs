@@ -1,9 +1,10 @@
 //! What a scheduler made of the load that had arrived.
 
 use super::measures::Interval;
+use crate::cluster::WHOLE_GPU;
 
-/// The time of a run by the load that had arrived: the GPUs of all jobs that were there, running or waiting, in percent of
-/// the cluster. Where no job ever leaves this is all that has been submitted, as in the inflation curves of FGD (Weng et
+/// The time of a run by the load that had arrived: what all jobs asked for that were there, running or waiting, shares of a
+/// GPU as such, in percent of the cluster. Where no job ever leaves this is all that has been submitted, as in the inflation curves of FGD (Weng et
 /// al., *Beware of Fragmentation*, USENIX ATC 2023); otherwise what has left no longer counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadCurve {
@@ -17,8 +18,8 @@ pub struct LoadCurve {
 pub struct LoadBin {
     /// Seconds.
     pub seconds: u64,
-    /// GPU-seconds held.
-    pub busy: u128,
+    /// What running jobs asked for, in thousandths of GPU-seconds. A device that shares lie on counts no more than they ask.
+    pub allocated_milli: u128,
     /// Node-seconds of avoidable partial nodes.
     pub n_sif: u128,
 }
@@ -37,12 +38,13 @@ impl LoadCurve {
     }
 
     pub(super) fn add(&mut self, interval: &Interval) {
-        let load = u128::from(interval.busy_gpus) + u128::from(interval.waiting_gpus);
-        let percent = (load * 100).checked_div(self.gpus.into()).unwrap_or(0);
+        let load = u128::from(interval.running_milli) + u128::from(interval.waiting_milli);
+        let whole = u128::from(self.gpus) * u128::from(WHOLE_GPU);
+        let percent = (load * 100).checked_div(whole).unwrap_or(0);
         let bin = &mut self.bins[percent.min(Self::MOST_PERCENT as u128) as usize];
         let seconds = interval.to - interval.from;
         bin.seconds += seconds;
-        bin.busy += u128::from(seconds) * u128::from(interval.busy_gpus);
+        bin.allocated_milli += u128::from(seconds) * u128::from(interval.running_milli);
         bin.n_sif += u128::from(seconds) * u128::from(interval.n_sif);
     }
 }

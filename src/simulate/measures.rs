@@ -11,9 +11,11 @@ pub struct Interval {
     pub running: u64,
     /// Waiting jobs.
     pub waiting: u64,
-    /// GPUs that the waiting jobs ask for.
-    pub waiting_gpus: u64,
-    /// GPUs that running jobs hold.
+    /// What the running jobs ask for, in thousandths of a GPU.
+    pub running_milli: u64,
+    /// What the waiting jobs ask for, in thousandths of a GPU.
+    pub waiting_milli: u64,
+    /// GPUs that running jobs hold; one that shares lie on is one.
     pub busy_gpus: u64,
     /// Avoidable partial nodes.
     pub n_sif: u64,
@@ -21,9 +23,10 @@ pub struct Interval {
     pub empty_nodes: u64,
     /// Whether the Workload Composition Condition holds in all pools; `None` where it has no meaning.
     pub wcc: Option<bool>,
-    /// A job waits at the head of the queue although as many GPUs are free as it asks for.
+    /// A job waits at the head of the queue although as much of the GPUs is free as it asks for, in thousandths: rests of
+    /// shared ones count.
     pub fragmented: bool,
-    /// A job waits at the head of the queue that asks for more GPUs than are free. Where a job waits and it is neither,
+    /// A job waits at the head of the queue that asks for more than is free. Where a job waits and it is neither,
     /// the head asks for no GPU at all.
     pub lacking: bool,
 }

@@ -4,6 +4,7 @@ use super::measures::Totals;
 use super::running::{LostRun, NEVER, Pauses, Times};
 use super::scenario::Scenario;
 use super::scheduler::Scheduler;
+use crate::workload::TraceJob;
 
 /// What became of one job of the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,9 +50,11 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// GPU-seconds that failing nodes made worthless: what the runs that they ended had held.
+    /// GPU-seconds that failing nodes made worthless: what the runs that they ended had been given, shares of a GPU as such,
+    /// and the sum rounded up.
     pub fn gpu_seconds_lost_by_failures(&self) -> u128 {
-        self.lost.iter().map(|run| u128::from(run.end - run.start) * u128::from(run.gpus)).sum()
+        let milli = |run: &LostRun| u128::from(run.end - run.start) * u128::from(run.demand_milli);
+        self.lost.iter().map(milli).sum::<u128>().div_ceil(u128::from(TraceJob::WHOLE))
     }
 
     pub(super) fn new(

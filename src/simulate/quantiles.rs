@@ -2,6 +2,7 @@
 
 use super::outcome::Outcome;
 use super::scenario::Scenario;
+use crate::workload::TraceJob;
 
 /// Quantiles of integers, mostly times in seconds, by nearest rank: the least value that at least the share of all values does not exceed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,7 +38,7 @@ impl Quantiles {
     }
 }
 
-/// Classes of jobs by all their GPUs: a name, and the most GPUs of the class.
+/// Classes of jobs by all the GPUs that they ask for, shares summed: a name, and the most GPUs of the class.
 pub const SIZE_CLASSES: [(&str, u64); 5] = [("0", 0), ("1", 1), ("2-4", 4), ("5-8", 8), (">8", u64::MAX)];
 
 /// The jobs of one class that finished.
@@ -84,7 +85,8 @@ impl Summary {
         let mut classes: [Times; SIZE_CLASSES.len()] = Default::default();
         for (job, became) in scenario.jobs().iter().zip(&outcome.jobs) {
             if let (Some(start), Some(finish)) = (became.start(), became.finish()) {
-                let class = SIZE_CLASSES.iter().position(|&(_, most)| job.gpus() <= most).unwrap_or(0);
+                let gpus = job.demand_milli().div_ceil(u64::from(TraceJob::WHOLE));
+                let class = SIZE_CLASSES.iter().position(|&(_, most)| gpus <= most).unwrap_or(0);
                 classes[class].jct.push(finish - job.submit_s);
                 classes[class].wait.push(start - job.submit_s);
             } else if became.start().is_some() {

@@ -79,22 +79,22 @@ impl Recorder {
     }
 }
 
-/// The first second in which the jobs would hold the most GPUs if each ran at once when it is submitted. Jobs of no
+/// The first second in which the jobs would ask for the most GPUs, shares as such, if each ran at once when it is submitted. Jobs of no
 /// duration count for nothing.
 fn peak_demand(scenario: &Scenario) -> Option<u64> {
     let jobs = scenario.jobs().iter().enumerate().filter(|&(position, _)| !scenario.is_rejected(position));
     // At one instant those that leave come first.
     let mut changes: Vec<(u64, bool, u64)> = Vec::new();
     for (_, job) in jobs.filter(|(_, job)| job.duration_s > 0) {
-        changes.push((job.submit_s, true, job.gpus()));
+        changes.push((job.submit_s, true, job.demand_milli()));
         if job.leaves() {
-            changes.push((job.submit_s.saturating_add(job.duration_s), false, job.gpus()));
+            changes.push((job.submit_s.saturating_add(job.duration_s), false, job.demand_milli()));
         }
     }
     changes.sort_unstable();
     let (mut demand, mut peak) = (0u64, None);
-    for (at, arrives, gpus) in changes {
-        demand = if arrives { demand.saturating_add(gpus) } else { demand.saturating_sub(gpus) };
+    for (at, arrives, milli) in changes {
+        demand = if arrives { demand.saturating_add(milli) } else { demand.saturating_sub(milli) };
         if peak.is_none_or(|(most, _)| demand > most) {
             peak = Some((demand, at));
         }

@@ -2,9 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use crate::anchor::Migration;
-use crate::cluster::JobId;
+use rustc_hash::FxHashMap;
 
+use crate::anchor::Migration;
+use crate::cluster::{Cluster, JobId, NodeId, Request, WHOLE_GPU};
+
+use super::backfill::Place;
 use super::scenario::Scenario;
 
 /// A time that never comes.
@@ -34,8 +37,8 @@ pub struct LostRun {
     pub start: u64,
     /// When it was ended.
     pub end: u64,
-    /// All GPUs of the job.
-    pub gpus: u64,
+    /// All that the job asks for, in thousandths of a GPU.
+    pub demand_milli: u64,
 }
 
 /// The times of one job.
@@ -57,6 +60,7 @@ pub(super) struct Running<'a> {
     departures: BTreeSet<(u64, JobId)>,
     times: Vec<Times>,
     n: u64,
+    demand_milli: u64,
     pauses: Pauses,
     lost: Vec<LostRun>,
 }
@@ -72,6 +76,7 @@ impl<'a> Running<'a> {
             departures: BTreeSet::new(),
             times: vec![waiting; cluster.jobs().len()],
             n: 0,
+            demand_milli: 0,
             pauses: Pauses::default(),
             lost: Vec::new(),
         };
@@ -89,6 +94,7 @@ impl<'a> Running<'a> {
             self.departures.insert((finish, job));
         }
         self.n += 1;
+        self.demand_milli += self.scenario.demand_milli(job);
     }
 
     /// The instant of the next departure.
@@ -104,6 +110,7 @@ impl<'a> Running<'a> {
         {
             self.departures.pop_first();
             self.n -= 1;
+            self.demand_milli -= self.scenario.demand_milli(job);
             jobs.push(job);
         }
     }
@@ -114,9 +121,10 @@ impl<'a> Running<'a> {
         let (start, finish) = (times.start, times.finish);
         *times = Times { start: NEVER, finish: NEVER, pauses: 0 };
         self.departures.remove(&(finish, job));
-        let gpus = self.scenario.gpus(job);
+        let demand_milli = self.scenario.demand_milli(job);
         self.n -= 1;
-        self.lost.push(LostRun { position: self.scenario.position(job), start, end: now, gpus });
+        self.demand_milli -= demand_milli;
+        self.lost.push(LostRun { position: self.scenario.position(job), start, end: now, demand_milli });
     }
 
     /// An event moved these instances, sorted by job: each of their jobs pauses once. A job that finishes now does not; the
@@ -150,9 +158,38 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Running jobs that finish at all, soonest first, with their GPUs.
-    pub(super) fn by_finish(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.departures.iter().map(|&(finish, job)| (finish, self.scenario.gpus(job)))
+    /// Running jobs that finish at all, soonest first, with the places that come free with each. `cluster` is where they
+    /// run: it tells which shares lie on one device, and on which nodes nobody can have what comes free. Where nothing is
+    /// assigned to a node there are neither.
+    pub(super) fn by_finish<'s>(
+        &'s self,
+        place: Place,
+        cluster: Option<&'s Cluster>,
+    ) -> impl Iterator<Item = (u64, u64)> + 's {
+        // What is left by then of the devices that shares lie on.
+        let mut left: FxHashMap<(NodeId, u8), u16> = FxHashMap::default();
+        self.departures.iter().map(move |&(finish, job)| {
+            let Some(cluster) = cluster else { return (finish, self.scenario.gpus(job) * place.on(WHOLE_GPU)) };
+            let &Request { gpus, gpu_milli, .. } = cluster.request_of(job);
+            let mut places = 0;
+            for instance in cluster.instances_of(job).map(|instance| cluster.instance(instance)) {
+                let Some(node) = instance.node().filter(|&node| cluster.node(node).schedulable()) else { continue };
+                if gpu_milli == WHOLE_GPU {
+                    places += u64::from(gpus) * place.on(WHOLE_GPU);
+                    continue;
+                }
+                let gpu = instance.gpus().trailing_zeros() as u8;
+                let left = left.entry((node, gpu)).or_insert_with(|| cluster.gpu_milli_left(node)[usize::from(gpu)]);
+                places += place.on(*left + gpu_milli) - place.on(*left);
+                *left += gpu_milli;
+            }
+            (finish, places)
+        })
+    }
+
+    /// What the running jobs ask for, in thousandths of a GPU.
+    pub(super) fn demand_milli(&self) -> u64 {
+        self.demand_milli
     }
 
     /// Running jobs that finish at all, soonest first.

@@ -136,9 +136,14 @@ impl Scenario {
         job.0.checked_sub(self.first).map(|position| position as usize)
     }
 
-    /// All GPUs of a job.
+    /// All GPUs of a job, one of which it asks for a share counted whole.
     pub(super) fn gpus(&self, job: JobId) -> u64 {
         u64::from(self.cluster.request_of(job).gpus) * u64::from(self.cluster.job(job).instances())
+    }
+
+    /// All that a job asks for, in thousandths of a GPU.
+    pub(super) fn demand_milli(&self, job: JobId) -> u64 {
+        self.gpus(job) * u64::from(self.cluster.request_of(job).gpu_milli)
     }
 }
 

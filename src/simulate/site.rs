@@ -1,11 +1,12 @@
 //! Where jobs run in a simulation: a real cluster under the commit loop, or the oracle's multiset.
 
 use crate::anchor::{Migration, PoolState};
-use crate::cluster::{Cluster, JobId, NodeId, Request};
+use crate::cluster::{Cluster, JobId, NodeId, Request, WHOLE_GPU};
 use crate::decide::{CommitLoop, Offer, Repack, Status, Why, offers, why_blocked};
 use crate::fragmentation::{PhiStar, wcc};
 use crate::workload::{Demand, QueueEntry};
 
+use super::backfill::Place;
 use super::scenario::Scenario;
 
 /// What there is to see between two instants.
@@ -46,6 +47,10 @@ pub(super) trait Site {
     fn offers(&self, job: JobId) -> Vec<Offer>;
     /// Free GPUs that a job could have.
     fn free_gpus(&self) -> u64;
+    /// The same in thousandths, with the rests of devices that shares lie on.
+    fn free_milli(&self) -> u64;
+    /// Places that a job could have.
+    fn free_places(&self, place: Place) -> u64;
     /// What there is to see now.
     fn view(&mut self) -> View;
     /// Who holds what; `None` where nothing is assigned to a node.
@@ -97,6 +102,15 @@ impl Site for CommitLoop<'_> {
 
     fn free_gpus(&self) -> u64 {
         self.state().free_gpus()
+    }
+
+    fn free_milli(&self) -> u64 {
+        self.state().free_gpu_milli()
+    }
+
+    fn free_places(&self, place: Place) -> u64 {
+        let beside: u64 = self.state().shared_devices(place.gpu_milli()).map(|(.., left)| place.on(left)).sum();
+        self.state().free_gpus() * place.on(WHOLE_GPU) + beside
     }
 
     fn view(&mut self) -> View {
@@ -227,6 +241,14 @@ impl Site for Oracle<'_> {
 
     fn free_gpus(&self) -> u64 {
         (self.nodes * u64::from(self.capacity)).saturating_sub(self.demand.gpus())
+    }
+
+    fn free_milli(&self) -> u64 {
+        self.free_gpus() * u64::from(WHOLE_GPU)
+    }
+
+    fn free_places(&self, place: Place) -> u64 {
+        self.free_gpus() * place.on(WHOLE_GPU)
     }
 
     fn view(&mut self) -> View {

@@ -88,10 +88,13 @@ pub enum Until {
 /// p_η: the least `d` such that for at least a share `eta` of the horizon all jobs that would run then, each from its
 /// submission for its duration, ask for at most `d` GPUs. Times in which nothing would run count. `jobs` are sorted by
 /// submission.
+///
+/// The source knows whole GPUs alone. Shares are summed as such, and the sum is rounded up: a quantile of sums that are
+/// rounded up is the same.
 pub fn concurrent_demand(jobs: &[TraceJob], eta: Share, until: Until) -> u64 {
     let Some(first) = jobs.first() else { return 0 };
     let mut ends: Vec<(u64, u64)> =
-        jobs.iter().map(|job| (job.submit_s.saturating_add(job.duration_s), job.gpus())).collect();
+        jobs.iter().map(|job| (job.submit_s.saturating_add(job.duration_s), job.demand_milli())).collect();
     ends.sort_unstable();
     let end = match until {
         Until::LastEnd => ends.last().map_or(0, |&(end, _)| end),
@@ -102,10 +105,10 @@ pub fn concurrent_demand(jobs: &[TraceJob], eta: Share, until: Until) -> u64 {
     let (mut now, mut demand) = (first.submit_s, 0u64);
     while now < end {
         while let Some(job) = starting.next_if(|job| job.submit_s <= now) {
-            demand = demand.saturating_add(job.gpus());
+            demand = demand.saturating_add(job.demand_milli());
         }
-        while let Some(&(_, gpus)) = ending.next_if(|&&(at, _)| at <= now) {
-            demand = demand.saturating_sub(gpus);
+        while let Some(&(_, milli)) = ending.next_if(|&&(at, _)| at <= now) {
+            demand = demand.saturating_sub(milli);
         }
         let next_start = starting.peek().map_or(end, |job| job.submit_s);
         let next_end = ending.peek().map_or(end, |&&(at, _)| at);
@@ -118,18 +121,21 @@ pub fn concurrent_demand(jobs: &[TraceJob], eta: Share, until: Until) -> u64 {
     for (&demand, &seconds) in &seconds_at {
         part += u128::from(seconds);
         if eta.is_reached(part, whole) {
-            return demand;
+            return demand.div_ceil(u64::from(TraceJob::WHOLE));
         }
     }
     0
 }
 
-/// N(η): the nodes of `capacity` GPUs that hold p_η, and at least as many as the largest job needs by itself; at least
-/// one. Jobs whose instances no such node can hold are passed over.
+/// N(η): the nodes of `capacity` GPUs that hold p_η, and at least as many as the largest job needs by itself, on whose
+/// devices as many shares lie as go on one; at least one. Jobs whose instances no such node can hold are passed over.
 pub fn nodes_for(jobs: &[TraceJob], eta: Share, until: Until, capacity: u8) -> u64 {
     let alone = |job: &TraceJob| match capacity.checked_div(job.gpus_per_instance) {
         None | Some(0) => 0,
-        Some(on_a_node) => u64::from(job.instances.div_ceil(u32::from(on_a_node))),
+        Some(on_a_node) => {
+            let on_a_device = u32::from(TraceJob::WHOLE / job.gpu_milli.max(1));
+            u64::from(job.instances.div_ceil(u32::from(on_a_node) * on_a_device))
+        }
     };
     let largest = jobs.iter().map(alone).max().unwrap_or(0);
     concurrent_demand(jobs, eta, until).div_ceil(u64::from(capacity.max(1))).max(largest).max(1)
@@ -171,6 +177,23 @@ mod tests {
         assert_eq!(at("0.626", Until::LastSubmit), 4);
         assert_eq!(concurrent_demand(&[], "1".parse().unwrap(), Until::LastEnd), 0);
         assert_eq!(concurrent_demand(&[job(3, 0, 1, 8)], "1".parse().unwrap(), Until::LastEnd), 0);
+    }
+
+    #[test]
+    fn shares_are_summed_and_the_sum_is_rounded_up() {
+        let share = |submit_s, duration_s, instances, gpu_milli| TraceJob {
+            gpu_milli,
+            ..job(submit_s, duration_s, instances, 1)
+        };
+        // 1.2 GPUs in [0, 10), 2.001 in [10, 20), 0.801 in [20, 30), 8.801 in [30, 40).
+        let jobs = [share(0, 20, 3, 400), share(10, 30, 1, 801), job(30, 10, 1, 8)];
+        let at = |eta: &str| concurrent_demand(&jobs, eta.parse().unwrap(), Until::LastEnd);
+        assert_eq!(["0.25", "0.26", "0.5", "0.51", "0.75", "0.76"].map(at), [1, 2, 2, 3, 3, 9]);
+        let nodes = |jobs: &[TraceJob], eta: &str| nodes_for(jobs, eta.parse().unwrap(), Until::LastEnd, 8);
+        assert_eq!((nodes(&jobs, "0.75"), nodes(&jobs, "1")), (1, 2));
+        // Two of 400 go on a device, 16 on a node; of 501 one and 8.
+        assert_eq!(nodes(&[share(0, 1, 33, 400), share(50, 900, 1, 1)], "0.1"), 3);
+        assert_eq!(nodes(&[share(0, 1, 33, 501), share(50, 900, 1, 1)], "0.1"), 5);
     }
 
     #[test]

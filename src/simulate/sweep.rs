@@ -7,7 +7,7 @@
 use rayon::prelude::*;
 
 use crate::cluster::{BuildError, Cluster};
-use crate::workload::TraceJob;
+use crate::workload::{NodeEvent, TraceJob};
 
 use super::discipline::Discipline;
 use super::engine::{SimOptions, simulate};
@@ -163,6 +163,7 @@ pub struct SweepOptions {
 pub struct Sweep {
     jobs: Vec<TraceJob>,
     cluster: Option<Cluster>,
+    events: Vec<NodeEvent>,
     grid: Grid,
     options: SweepOptions,
     fingerprint: Fingerprint,
@@ -187,8 +188,36 @@ impl Sweep {
     /// A sweep over these jobs, on `cluster` where the grid says [`Size::Given`].
     pub fn new(mut jobs: Vec<TraceJob>, cluster: Option<Cluster>, grid: Grid, options: SweepOptions) -> Self {
         jobs.sort_by_key(|job| job.submit_s);
-        let fingerprint = fingerprint(&jobs, cluster.as_ref(), &grid, &options);
-        Self { jobs, cluster, grid, options, fingerprint }
+        let fingerprint = fingerprint(&jobs, cluster.as_ref(), &[], &grid, &options);
+        Self { jobs, cluster, events: Vec::new(), grid, options, fingerprint }
+    }
+
+    /// The same with what happens to nodes, in seconds of the trace, in every cell. Each has the node in all its clusters: see
+    /// [`Sweep::smallest_cluster`].
+    #[must_use]
+    pub fn with_events(mut self, mut events: Vec<NodeEvent>) -> Self {
+        events.sort_by_key(|event| event.at_s);
+        self.fingerprint = fingerprint(&self.jobs, self.cluster.as_ref(), &events, &self.grid, &self.options);
+        self.events = events;
+        self
+    }
+
+    /// The cluster that was given; or the smallest that a cell makes, whose nodes all others have too, by the same numbers
+    /// and names. Days without a job, on which nothing happens to anybody, are passed over where they would size it.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn smallest_cluster(&self) -> Result<Cluster, SweepError> {
+        if let Some(cluster) = &self.cluster {
+            return Ok(cluster.clone());
+        }
+        let sizes = (0..self.grid.n_scenes()).filter_map(|scene| {
+            let (day, size) = self.grid.scene(scene);
+            let jobs = self.jobs_of(day);
+            (!jobs.is_empty() || !matches!(size, Size::Eta(_))).then(|| self.n_nodes(size, jobs))
+        });
+        let nodes = sizes.min().unwrap_or(1).min(self.options.most_nodes);
+        Ok(Scenario::homogeneous(nodes, self.options.gpus_per_node, Vec::new())?.cluster().clone())
     }
 
     /// Its grid.
@@ -196,8 +225,8 @@ impl Sweep {
         &self.grid
     }
 
-    /// Tells sweeps apart: by the content of the trace and of the cluster, the grid, the options, and the version of this
-    /// program.
+    /// Tells sweeps apart: by the content of the trace, of the cluster and of the events of nodes, the grid, the options, and
+    /// the version of this program.
     pub fn fingerprint(&self) -> Fingerprint {
         self.fingerprint
     }
@@ -238,25 +267,43 @@ impl Sweep {
         &self.jobs[before(from)..before(from + DAY_S)]
     }
 
+    /// How many nodes a cluster of this size has that is made for these jobs.
+    fn n_nodes(&self, size: Size, jobs: &[TraceJob]) -> u64 {
+        match size {
+            Size::Given => 0,
+            Size::Nodes(nodes) => nodes,
+            Size::Eta(eta) => nodes_for(jobs, eta, self.options.until, self.options.gpus_per_node),
+        }
+    }
+
     fn scenario(&self, scene: u64) -> Result<Scenario, SweepError> {
+        let scenario = self.quiet_scenario(scene)?;
+        Ok(if self.events.is_empty() { scenario } else { scenario.with_events(self.events.clone()) })
+    }
+
+    /// The same without events of nodes.
+    fn quiet_scenario(&self, scene: u64) -> Result<Scenario, SweepError> {
         let (day, size) = self.grid.scene(scene);
         let jobs = self.jobs_of(day);
-        let capacity = self.options.gpus_per_node;
-        let nodes = match (size, &self.cluster) {
-            (Size::Given, Some(cluster)) => return Ok(Scenario::new(cluster.clone(), jobs.to_vec())?),
-            (Size::Given, None) => 0,
-            (Size::Nodes(nodes), _) => nodes,
-            (Size::Eta(eta), _) => nodes_for(jobs, eta, self.options.until, capacity),
-        };
+        if let (Size::Given, Some(cluster)) = (size, &self.cluster) {
+            return Ok(Scenario::new(cluster.clone(), jobs.to_vec())?);
+        }
+        let nodes = self.n_nodes(size, jobs);
         let most = self.options.most_nodes;
         if nodes > most {
             return Err(SweepError::TooLarge { found: nodes, most });
         }
-        Ok(Scenario::homogeneous(nodes, capacity, jobs.to_vec())?)
+        Ok(Scenario::homogeneous(nodes, self.options.gpus_per_node, jobs.to_vec())?)
     }
 }
 
-fn fingerprint(jobs: &[TraceJob], cluster: Option<&Cluster>, grid: &Grid, options: &SweepOptions) -> Fingerprint {
+fn fingerprint(
+    jobs: &[TraceJob],
+    cluster: Option<&Cluster>,
+    events: &[NodeEvent],
+    grid: &Grid,
+    options: &SweepOptions,
+) -> Fingerprint {
     let mut prints = Prints::new(&format!("slotwise {} sweep", env!("CARGO_PKG_VERSION")));
     prints.jobs(jobs);
     prints.cluster(cluster);
@@ -273,69 +320,11 @@ fn fingerprint(jobs: &[TraceJob], cluster: Option<&Cluster>, grid: &Grid, option
     let &SweepOptions { discipline, until, gpus_per_node, most_nodes: _ } = options;
     let until = if until == Until::LastEnd { "last-end" } else { "last-submit" };
     prints.list([discipline.name(), until, &gpus_per_node.to_string()]);
+    if !events.is_empty() {
+        prints.node_events(events);
+    }
     prints.finish()
 }
 
 #[cfg(test)]
-mod tests {
-    use crate::anchor::Trigger;
-
-    use super::*;
-
-    fn grid() -> Grid {
-        let scheduler = |word| Scheduler::parse(word, (Trigger::EveryEvent, None)).unwrap();
-        Grid {
-            days: vec![Some(1), Some(4)],
-            sizes: vec![Size::Nodes(3), Size::Eta("0.9".parse().unwrap())],
-            move_costs_s: vec![1, 8, 9],
-            seeds: vec![5],
-            schedulers: vec![scheduler("compass"), scheduler("best-fit")],
-        }
-    }
-
-    #[test]
-    fn every_point_of_the_grid_is_one_cell() {
-        let grid = grid();
-        assert_eq!(grid.n_cells(), 24);
-        let cells: Vec<Cell> = (0..24).map(|number| grid.cell(number)).collect();
-        let point = |cell: &Cell| (cell.day, format!("{:?}", cell.size), cell.move_cost_s, cell.scheduler.to_string());
-        assert_eq!(point(&cells[0]), (Some(1), "Nodes(3)".to_owned(), 1, "compass".to_owned()));
-        assert_eq!(point(&cells[23]), (Some(4), format!("{:?}", grid.sizes[1]), 9, "best-fit".to_owned()));
-        let distinct: std::collections::BTreeSet<_> = cells.iter().map(point).collect();
-        assert_eq!(distinct.len(), 24);
-    }
-
-    #[test]
-    fn shards_part_the_cells() {
-        for of in 1..6 {
-            for cell in 0..24 {
-                assert_eq!((1..=of).filter(|&index| Shard { index, of }.has(cell)).count(), 1);
-            }
-        }
-    }
-
-    #[test]
-    fn whatever_changes_a_row_changes_the_fingerprint() {
-        let options =
-            SweepOptions { discipline: Discipline::Fifo, until: Until::LastEnd, gpus_per_node: 8, most_nodes: 9 };
-        let job = |submit_s| TraceJob { name: "a".to_owned(), submit_s, gpus_per_instance: 1, ..TraceJob::default() };
-        let of = |jobs: &[TraceJob], grid: &Grid, options: SweepOptions| {
-            Sweep::new(jobs.to_vec(), None, grid.clone(), options).fingerprint().to_string()
-        };
-        let usual = of(&[job(1)], &grid(), options);
-        assert_eq!(usual.len(), 32);
-        assert_eq!(of(&[job(1)], &grid(), options), usual);
-        let mut other = grid();
-        other.seeds = vec![6];
-        let named = TraceJob { models: vec!["A".into()], ..job(1) };
-        for changed in [
-            of(&[job(2)], &grid(), options),
-            of(&[job(1), job(1)], &grid(), options),
-            of(&[named], &grid(), options),
-            of(&[job(1)], &other, options),
-            of(&[job(1)], &grid(), SweepOptions { discipline: Discipline::Easy, ..options }),
-        ] {
-            assert_ne!(changed, usual);
-        }
-    }
-}
+mod tests;

@@ -25,7 +25,7 @@ pub fn inflate(jobs: &[TraceJob], inflation: &Inflation) -> Vec<TraceJob> {
     for last in (1..order.len()).rev() {
         order.swap(last, dice.below(last as u64 + 1) as usize);
     }
-    let milli = |job: &TraceJob| u128::from(job.gpus()) * u128::from(job.gpu_milli);
+    let milli = |job: &TraceJob| u128::from(job.demand_milli());
     let most = u128::from(inflation.gpus) * u128::from(TraceJob::WHOLE) * u128::from(inflation.percent) / 100;
     let mut demand = 0;
     let mut inflated = Vec::with_capacity(jobs.len());
@@ -77,7 +77,7 @@ mod tests {
     }
 
     fn milli(jobs: &[TraceJob]) -> u64 {
-        jobs.iter().map(|job| job.gpus() * u64::from(job.gpu_milli)).sum()
+        jobs.iter().map(TraceJob::demand_milli).sum()
     }
 
     #[test]

@@ -96,9 +96,14 @@ impl TraceJob {
     /// The thousandths of a whole GPU.
     pub const WHOLE: u16 = WHOLE_GPU;
 
-    /// All its GPUs; one of which it asks for a share counts whole, since nobody else may count on it.
+    /// All its GPUs, one of which it asks for a share counted whole: the most devices that it ever holds.
     pub fn gpus(&self) -> u64 {
         u64::from(self.instances) * u64::from(self.gpus_per_instance)
+    }
+
+    /// Its demand: all that it asks for, in thousandths of a GPU.
+    pub fn demand_milli(&self) -> u64 {
+        self.gpus() * u64::from(self.gpu_milli)
     }
 
     /// True if it asks for a share of a GPU.
@@ -158,7 +163,7 @@ pub fn natural(jobs: &[TraceJob]) -> Vec<TraceEvent> {
     run(jobs, None)
 }
 
-/// The trace pressed together until `gpus` GPUs are loaded to `load_percent`: jobs are admitted in their order, each as
+/// The trace pressed together until `gpu_milli` thousandths of GPUs are loaded to `load_percent`: jobs are admitted in their order, each as
 /// soon as the demand of all admitted jobs that have not left, its own included, is at most that share. The head of the
 /// line waits and nobody overtakes it. Durations stay as they are; submission times count for the order alone.
 ///
@@ -166,8 +171,8 @@ pub fn natural(jobs: &[TraceJob]) -> Vec<TraceEvent> {
 /// pace, and no job is ever short of GPUs in total: one that cannot be placed is blocked by fragmentation or by a
 /// constraint. A job larger than the share is admitted when nothing holds a GPU. Where all that runs stays forever, the
 /// first job that no longer fits ends the trace: nobody would ever make room for it.
-pub fn replay(jobs: &[TraceJob], gpus: u64, load_percent: u32) -> Vec<TraceEvent> {
-    let room = u128::from(gpus) * u128::from(load_percent) / 100;
+pub fn replay(jobs: &[TraceJob], gpu_milli: u64, load_percent: u32) -> Vec<TraceEvent> {
+    let room = u128::from(gpu_milli) * u128::from(load_percent) / 100;
     run(jobs, Some(u64::try_from(room).unwrap_or(u64::MAX)))
 }
 
@@ -181,7 +186,7 @@ fn run(jobs: &[TraceJob], room: Option<u64>) -> Vec<TraceEvent> {
         let next_leaves = leaving.peek().map(|&Reverse((at, _))| at);
         let admitted = match room {
             None => next_leaves.is_none_or(|at| at > job.submit_s),
-            Some(room) => demand == 0 || demand.saturating_add(job.gpus()) <= room,
+            Some(room) => demand == 0 || demand.saturating_add(job.demand_milli()) <= room,
         };
         // Pressed together, all departures of this instant still come before the next arrival.
         let admitted = admitted && (room.is_none() || next_leaves.is_none_or(|at| at > now));
@@ -194,7 +199,7 @@ fn run(jobs: &[TraceJob], room: Option<u64>) -> Vec<TraceEvent> {
             if job.duration_s == 0 {
                 events.push(TraceEvent::Remove(head));
             } else {
-                demand = demand.saturating_add(job.gpus());
+                demand = demand.saturating_add(job.demand_milli());
                 if job.leaves() {
                     leaving.push(Reverse((now.saturating_add(job.duration_s), head)));
                 }
@@ -202,7 +207,7 @@ fn run(jobs: &[TraceJob], room: Option<u64>) -> Vec<TraceEvent> {
         } else if let Some(Reverse((at, left))) = leaving.pop() {
             now = at;
             events.push(TraceEvent::Remove(left));
-            demand = demand.saturating_sub(jobs[left].gpus());
+            demand = demand.saturating_sub(jobs[left].demand_milli());
         } else {
             break;
         }
@@ -214,8 +219,7 @@ fn run(jobs: &[TraceJob], room: Option<u64>) -> Vec<TraceEvent> {
 }
 
 /// Registers the jobs in the cluster and turns the events into a queue. A removal of a job that could not be placed
-/// does nothing when it is decided. Jobs that ask for a share of a GPU must not be among them (see
-/// [`TraceJob::register`]).
+/// does nothing when it is decided.
 ///
 /// # Errors
 /// If a job's name is taken, or its amounts are beyond what a cluster can count.
@@ -251,7 +255,7 @@ mod tests {
     fn a_replay_hovers_below_the_load() {
         let jobs: Vec<_> = (0..500u64).map(|i| job(i * 1000, 1 + i * 7919 % 300, 1 + (i % 8) as u8)).collect();
         let (mut demand, mut most, mut seen) = (0, 0, vec![0; jobs.len()]);
-        for event in replay(&jobs, 100, 95) {
+        for event in replay(&jobs, 100_000, 95) {
             match event {
                 TraceEvent::Submit(i) => (demand, seen[i]) = (demand + jobs[i].gpus(), 1),
                 TraceEvent::Remove(i) => {
@@ -266,6 +270,17 @@ mod tests {
     }
 
     #[test]
+    fn a_replay_counts_shares_as_such() {
+        use TraceEvent::{Remove, Submit};
+        let share = |gpu_milli| TraceJob { gpu_milli, instances: 2, ..job(0, 10, 1) };
+        // 600, 800 and 598 thousandths of 2,000; then two more are not there.
+        let jobs = [share(300), share(400), share(299), share(1)];
+        let later = [Remove(0), Remove(1), Remove(2)];
+        assert_eq!(replay(&jobs, 2000, 100)[..4], [Submit(0), Submit(1), Submit(2), Submit(3)]);
+        assert_eq!(replay(&jobs, 1999, 100)[..6], [[Submit(0), Submit(1), Submit(2)], later].concat());
+    }
+
+    #[test]
     fn who_stays_forever_has_no_departure_and_fills_the_cluster_for_good() {
         use TraceEvent::{Remove, Submit};
         let forever = TraceJob::FOREVER;
@@ -273,7 +288,7 @@ mod tests {
         let expected = [Submit(0), Submit(1), Submit(2), Submit(3), Submit(4), Remove(4), Remove(1)];
         assert_eq!(natural(&jobs), expected);
         // Of 8 GPUs the third job waits for the second to leave; the fourth would wait for ever.
-        assert_eq!(replay(&jobs, 8, 100), [Submit(0), Submit(1), Remove(1), Submit(2)]);
-        assert_eq!(replay(&[job(0, forever, 9), job(1, 1, 1)], 8, 100), [Submit(0)]);
+        assert_eq!(replay(&jobs, 8000, 100), [Submit(0), Submit(1), Remove(1), Submit(2)]);
+        assert_eq!(replay(&[job(0, forever, 9), job(1, 1, 1)], 8000, 100), [Submit(0)]);
     }
 }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use slotwise::cluster::{Cluster, gpu_indices};
 use slotwise::formats::*;
 use slotwise::workload::synthetic::*;
-use slotwise::workload::{QueueEntry, TraceEvent, natural, replay, trace_to_queue};
+use slotwise::workload::{QueueEntry, TraceEvent, TraceJob, natural, replay, trace_to_queue};
 
 use super::traces::read_every_trace;
 
@@ -323,7 +323,7 @@ fn the_real_philly_jobs_are_read_and_replayed() {
     let notes = report.notes();
     assert!(notes[0].text.starts_with("7 of 82247 jobs are left out"), "{}", notes[0]);
     assert!(jobs.is_sorted_by_key(|job| job.submit_s) && jobs[0].submit_s == 0);
-    for events in [natural(&jobs), replay(&jobs, 10_412, 95)] {
+    for events in [natural(&jobs), replay(&jobs, 10_412_000, 95)] {
         assert_eq!(events.len(), jobs.len() * 2);
         let mut cluster = Cluster::default();
         let queue = trace_to_queue(&jobs, &events, &mut cluster).unwrap();
@@ -333,7 +333,7 @@ fn the_real_philly_jobs_are_read_and_replayed() {
         assert_eq!(again.len(), queue.len());
     }
     let (mut demand, mut most) = (0, 0);
-    for event in replay(&jobs, 10_412, 95) {
+    for event in replay(&jobs, 10_412_000, 95) {
         match event {
             TraceEvent::Submit(job) => demand += jobs[job].gpus(),
             TraceEvent::Remove(job) => demand -= jobs[job].gpus(),
@@ -412,7 +412,8 @@ const VALID: [&str; 5] = [
     "{\"job\":\"x\",\"instances\":2,\"gpus_per_instance\":16,\"models\":[\"H100\"],\"within\":\"rack\"}\n{\"remove\":\"x\"}\n",
     "{\"job\":\"b\",\"candidate\":\"c\",\"place\":[{\"node\":\"n\",\"gpus\":[0]}],\"migrate\":[{\"job\":\"a\",\"instance\":7,\"node\":\"n\"}]}\n",
     "gpu_model,gpu_capacity_num,cpu_num,node_name\nA10,1,128,2\nA100,8,96,3\n",
-    "{\"job\":\"t\",\"submit_s\":7,\"duration_s\":9,\"gpus_per_instance\":3,\"instances\":2,\"priority\":1}\n",
+    "{\"job\":\"t\",\"submit_s\":7,\"duration_s\":9,\"gpus_per_instance\":3,\"instances\":2,\"priority\":1}\n\
+     {\"job\":\"u\",\"submit_s\":7,\"duration_s\":9,\"gpus_per_instance\":1,\"gpu_milli\":250}\n",
 ];
 
 proptest! {
@@ -435,6 +436,27 @@ proptest! {
             }
             prop_assert_eq!(again.cluster.job_times(job), cluster.job_times(job));
         }
+    }
+
+    #[test]
+    fn a_trace_is_read_as_it_was_written(
+        jobs in prop::collection::vec(((0..99u64, 0..99u64), (1..9u32, 1..17u8), 1..1000u16, 0..3u32), 0..30),
+    ) {
+        let job = |(number, ((submit_s, duration_s), (instances, gpus_per_instance), milli, priority))| TraceJob {
+            name: format!("j\"{number}"),
+            submit_s,
+            duration_s,
+            instances,
+            gpus_per_instance,
+            gpu_milli: if gpus_per_instance == 1 && milli < 700 { milli } else { TraceJob::WHOLE },
+            priority,
+            ..TraceJob::default()
+        };
+        let mut jobs: Vec<TraceJob> = jobs.into_iter().enumerate().map(job).collect();
+        jobs.sort_by_key(|job| job.submit_s);
+        let mut text = Vec::new();
+        write_trace(&jobs, &mut text).unwrap();
+        prop_assert_eq!(read_trace_from("t", &text[..]).unwrap().0, jobs);
     }
 
     #[test]

@@ -35,6 +35,7 @@ mod pinned;
 mod plan;
 mod shares;
 mod simulate;
+mod simulate_backfill;
 mod simulate_laws;
 mod simulate_moments;
 mod simulate_nodes;

@@ -44,7 +44,10 @@ fn a_failing_node_sends_its_jobs_back_to_their_place_in_the_queue() {
         let at = |start, finish| (Some(start), Some(finish));
         assert_eq!(times(&outcome), [at(30, 130), at(0, 30), at(50, 60), at(60, 70)], "{who}");
         let lost = outcome.lost[0];
-        assert_eq!((outcome.lost.len(), lost.position, lost.start, lost.end, lost.gpus), (1, Some(0), 0, 20, 8));
+        assert_eq!(
+            (outcome.lost.len(), lost.position, lost.start, lost.end, lost.demand_milli),
+            (1, Some(0), 0, 20, 8000)
+        );
         assert_eq!(outcome.gpu_seconds_lost_by_failures(), 160);
         assert_eq!(outcome.totals.busy, 160 + 8 * (100 + 30 + 10 + 10));
         // Four arrivals, five starts, four departures, two changes.
@@ -131,8 +134,8 @@ fn what_ran_at_first_does_not_come_back_and_cpu_only_instances_fail_too() {
     for who in placing() {
         let (outcome, intervals) = play(&scenario, who, 8);
         assert_eq!(times(&outcome), [(Some(7), Some(17))], "{who}");
-        let lost: Vec<_> = outcome.lost.iter().map(|run| (run.position, run.gpus)).collect();
-        assert_eq!(lost, [(None, 8), (Some(0), 0)], "{who}");
+        let lost: Vec<_> = outcome.lost.iter().map(|run| (run.position, run.demand_milli)).collect();
+        assert_eq!(lost, [(None, 8000), (Some(0), 0)], "{who}");
         assert_eq!(intervals.last().unwrap().busy_gpus, 0);
     }
 }
@@ -146,6 +149,9 @@ fn who_shares_a_device_of_a_failing_node_is_killed_too() {
         let (outcome, _) = play(&scenario, who, 0);
         let on_the_node = outcome.lost.len();
         assert!(on_the_node == 1 || on_the_node == 2, "{who}: {:?}", outcome.lost);
+        // Half a GPU for five seconds is 2.5 GPU-seconds, and both are 5; or the whole node was lost.
+        let whole = outcome.lost.iter().any(|run| run.position == Some(2));
+        assert_eq!(outcome.gpu_seconds_lost_by_failures(), if whole { 40 } else { [3, 5][on_the_node - 1] }, "{who}");
         for became in &outcome.jobs {
             let (start, finish) = (became.start().unwrap(), became.finish().unwrap());
             assert!(finish == start + 20 && (start == 0 || start == 9), "{who}: {start}");

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
+use slotwise::cluster::{ClusterBuilder, JobSpec, NodeId, NodeSpec, Seat};
 use slotwise::simulate::{
-    Discipline, Gauge, Keep, Outcome, Recorder, Scenario, Scheduler, SimOptions, minutes, simulate_observed,
+    Discipline, Gauge, Keep, Outcome, Recorder, Scenario, Scheduler, SimOptions, Summary, minutes, simulate_observed,
 };
 use slotwise::workload::TraceJob;
 
@@ -57,12 +58,15 @@ fn sums_are_equal(scenario: &Scenario, outcome: &Outcome, recorder: &Recorder) {
 
     let bins = overview.load.bins();
     assert_eq!(bins.iter().map(|bin| bin.seconds).sum::<u64>(), totals.seconds);
-    assert_eq!(bins.iter().map(|bin| bin.busy).sum::<u128>(), totals.busy);
+    assert_eq!(bins.iter().map(|bin| bin.allocated_milli).sum::<u128>(), totals.busy * 1000);
     assert_eq!(bins.iter().map(|bin| bin.n_sif).sum::<u128>(), totals.n_sif);
     // Nobody can hold more than has arrived.
     let gpus = u128::from(scenario.cluster().gpus());
     for (percent, bin) in bins.iter().enumerate() {
-        assert!(bin.busy * 100 < (percent as u128 + 1) * gpus * u128::from(bin.seconds) || bin.seconds == 0);
+        assert!(
+            bin.allocated_milli * 100 < (percent as u128 + 1) * gpus * 1000 * u128::from(bin.seconds)
+                || bin.seconds == 0
+        );
     }
 
     let by_minutes: Vec<_> = minutes(&recorder.intervals).collect();
@@ -78,7 +82,8 @@ fn sums_are_equal(scenario: &Scenario, outcome: &Outcome, recorder: &Recorder) {
             at.0.submit_s <= interval.from && became.start().is_some_and(|start| start > interval.from)
         };
         let waiting = scenario.jobs().iter().zip(&outcome.jobs).filter(waits).map(|(job, _)| job.gpus()).sum::<u64>();
-        assert_eq!(interval.waiting_gpus, waiting);
+        assert_eq!(interval.waiting_milli, waiting * 1000);
+        assert_eq!(interval.running_milli, interval.busy_gpus * 1000);
         // Every head here asks for GPUs: it lacks them, or they are there in pieces.
         assert_eq!(interval.lacking ^ interval.fragmented, interval.waiting > 0);
     }
@@ -148,4 +153,58 @@ fn what_stays_is_there_at_the_end() {
     let allocations = recorder.allocations.unwrap();
     let held: Vec<_> = (0..3).map(|position| allocations.held(position).to_vec()).collect();
     assert_eq!(held, [vec![0..=7], vec![8..=10], vec![0..=7, 16..=23]]);
+}
+
+#[test]
+fn shares_are_counted_as_what_they_are() {
+    let share =
+        |submit_s, duration_s, instances, gpu_milli| TraceJob { gpu_milli, ..job(submit_s, duration_s, instances, 1) };
+    // Two devices: 800 and 400 thousandths, then 1,000 of them; a whole GPU waits from 5 to 20.
+    let jobs = [share(0, 20, 3, 400), share(2, 10, 1, 600), job(5, 4, 1, 1), share(30, 1, 1, 100)];
+    let mut builder = ClusterBuilder::new();
+    builder.add_node(&NodeSpec { name: "n", gpus: 2, ..NodeSpec::default() }).unwrap();
+    let named = jobs.into_iter().enumerate().map(|(i, job)| TraceJob { name: format!("j{i}"), ..job });
+    let scenario = Scenario::new(builder.finish().unwrap(), named.collect()).unwrap();
+    let (outcome, recorder) = record(&scenario, scheduler("best-fit"), Discipline::Fifo);
+    let starts: Vec<_> = outcome.jobs.iter().map(|job| job.start().unwrap()).collect();
+    assert_eq!(starts, [0, 2, 20, 30]);
+    let milli: Vec<_> =
+        recorder.intervals.iter().map(|one| (one.from, one.running_milli, one.waiting_milli, one.busy_gpus)).collect();
+    let expected = [
+        (0, 1200, 0, 2),
+        (2, 1800, 0, 2),
+        (5, 1800, 1000, 2),
+        (12, 1200, 1000, 2),
+        (20, 1000, 0, 1),
+        (24, 0, 0, 0),
+        (30, 100, 0, 1),
+    ];
+    assert_eq!(milli, expected);
+    // From 12 to 20 rests of 200 and 600 are left, and 800 are less than a GPU.
+    assert_eq!((outcome.totals.peak_seconds, outcome.totals.lacking_seconds), (15, 15));
+    let overview = recorder.overview.unwrap();
+    let bins = overview.load.bins().iter().enumerate().filter(|(_, bin)| bin.seconds > 0);
+    let bins: Vec<_> = bins.map(|(percent, bin)| (percent, bin.seconds, bin.allocated_milli)).collect();
+    let by_load =
+        [(0, 6, 0), (5, 1, 100), (50, 4, 4000), (60, 2, 2400), (90, 3, 5400), (110, 8, 9600), (140, 7, 12_600)];
+    assert_eq!(bins, by_load);
+    // The most is asked for from 5 to 9, while the third job would run.
+    assert_eq!(overview.peak_demand.unwrap().at, 5);
+    // Two of the three shares lie on one device: it is there once.
+    let held: Vec<_> = (0..4).map(|position| recorder.allocations.as_ref().unwrap().held(position).to_vec()).collect();
+    assert_eq!(held, [vec![0..=1], vec![1..=1], vec![0..=0], vec![0..=0]]);
+    // 1.2 GPUs are two, a tenth is one.
+    let classes = Summary::of(&scenario, &outcome).classes.map(|class| class.jct.n);
+    assert_eq!(classes, [0, 3, 1, 0, 0]);
+    // Rests of 400, 400 and 200 are a whole GPU, in pieces: that is fragmentation.
+    let pieces = [share(0, 9, 2, 600), job(1, 5, 1, 1)].into_iter().enumerate();
+    let pieces = pieces.map(|(i, job)| TraceJob { name: format!("j{i}"), ..job }).collect();
+    let mut builder = ClusterBuilder::new();
+    builder.add_node(&NodeSpec { name: "n", gpus: 2, ..NodeSpec::default() }).unwrap();
+    builder.add_node(&NodeSpec { name: "m", gpus: 1, ..NodeSpec::default() }).unwrap();
+    let running = JobSpec { name: "r", gpus: 1, gpu_milli: 800, ..JobSpec::default() };
+    builder.add_running(&running, &[Seat { node: NodeId(1), gpus: None }]).unwrap();
+    let scenario = Scenario::new(builder.finish().unwrap(), pieces).unwrap();
+    let (outcome, _) = record(&scenario, scheduler("best-fit"), Discipline::Fifo);
+    assert_eq!((outcome.totals.fragmented_seconds, outcome.totals.lacking_seconds), (8, 0));
 }

@@ -47,7 +47,7 @@ fn check_laws(trace: &Trace) {
     // Names that are there twice would be refused here.
     let queue = trace_to_queue(jobs, &natural(jobs), &mut Cluster::default()).unwrap();
     assert_eq!(queue.len(), jobs.len() + jobs.iter().filter(|job| job.leaves()).count());
-    assert!(replay(jobs, 100, 95).len() <= queue.len());
+    assert!(replay(jobs, 100_000, 95).len() <= queue.len());
 }
 
 /// Hands the bytes to every reader of a trace. What is read obeys the laws; a fault has a line.

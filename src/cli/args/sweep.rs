@@ -4,11 +4,8 @@ use std::collections::BTreeSet;
 
 use clap::Args as ClapArgs;
 
-use super::simulate::{discipline, until};
-use super::{ProcessorsArg, help, mix, trigger};
-use crate::anchor::Trigger;
-use crate::simulate::{Discipline, ROUND_S, Shard, Share, Until};
-use crate::workload::synthetic::Mix;
+use super::{ReplayArgs, help};
+use crate::simulate::{Shard, Share};
 
 /// The most numbers of a list.
 const LONGEST: u64 = 1_000_000;
@@ -16,35 +13,14 @@ const LONGEST: u64 = 1_000_000;
 /// `sweep`.
 #[derive(Debug, ClapArgs)]
 pub(in super::super) struct SweepArgs {
-    /// A trace, as for simulate
-    #[arg(long, value_name = "TRACE")]
-    pub(in super::super) trace: String,
     #[command(flatten)]
-    pub(in super::super) processors: ProcessorsArg,
-    /// Who schedules, as for simulate; also compass:TRIGGER:BUDGET
-    #[arg(long, value_name = "P,P,…", value_delimiter = ',', default_value = "compass,best-fit")]
-    pub(in super::super) policy: Vec<String>,
-    /// When the compass policies compact, where the policy names no trigger
-    #[arg(long, default_value = Trigger::EveryEvent.name(), value_parser = trigger())]
-    pub(in super::super) compact: Trigger,
-    /// The most instances that an event may move, where the policy names no budget [default: no limit]
-    #[arg(long, value_name = "K")]
-    pub(in super::super) migration_budget: Option<u32>,
-    /// Seconds of a round, where the policy names none (fft, drr)
-    #[arg(long, value_name = "SECONDS", default_value_t = ROUND_S, value_parser = clap::value_parser!(u64).range(1..=1 << 32))]
-    pub(in super::super) round: u64,
+    pub(in super::super) replay: ReplayArgs,
     /// As many 8-GPU nodes as hold the demand of each window for this share of its time [default: 0.90]
     #[arg(long, value_name = "SHARE,…", value_delimiter = ',', group = "size")]
     pub(in super::super) eta: Vec<Share>,
     /// This many 8-GPU nodes
     #[arg(long, value_name = "N,…", value_delimiter = ',', group = "size", value_parser = clap::value_parser!(u64).range(1..=help::MOST / 8))]
     pub(in super::super) nodes: Vec<u64>,
-    /// A cluster, as for simulate
-    #[arg(long, value_name = "CLUSTER", group = "size")]
-    pub(in super::super) cluster: Option<String>,
-    /// Where the time ends that --eta looks at: with the last job that would end, or at the last submission
-    #[arg(long, default_value = "last-end", value_parser = until())]
-    pub(in super::super) until: Until,
     /// A run for each of these days of the trace, from 0: all, or numbers and ranges A..B, B excluded [default: one run
     /// of the whole trace]
     #[arg(long, value_name = "LIST", value_parser = days)]
@@ -55,15 +31,6 @@ pub(in super::super) struct SweepArgs {
     /// The seeds of the policy `random`; numbers and ranges
     #[arg(long, value_name = "LIST", default_value = "0", value_parser = numbers)]
     pub(in super::super) seed: Numbers,
-    /// In which order jobs start
-    #[arg(long, default_value = Discipline::Fifo.name(), value_parser = discipline())]
-    pub(in super::super) discipline: Discipline,
-    /// The share of the GPUs (of --nodes, if it is one number, or --cluster; else of 1,000) that a synthetic trace asks for
-    #[arg(long, value_name = "PERCENT", default_value_t = 95, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub(in super::super) load: u32,
-    /// How common instances of each size are in a synthetic trace
-    #[arg(long, default_value = Mix::Gfs.name(), value_parser = mix())]
-    pub(in super::super) mix: Mix,
     /// Play part I of N alone, from 1: every N-th cell
     #[arg(long, value_name = "I/N", default_value = "1/1", value_parser = shard)]
     pub(in super::super) shard: Shard,

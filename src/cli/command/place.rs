@@ -12,7 +12,7 @@ use crate::decide::{CommitLoop, PlaceOptions, Policy, Status, offers};
 use crate::formats::{FormatError, Snapshot, write_snapshot};
 use crate::fragmentation::fgd::Typical;
 use crate::plan::FewestMoves;
-use crate::report::{OffersOut, PlaceSummary, Tally, Totals, decision_json, explained_decision_json};
+use crate::report::{OffersOut, PlaceSummary, Tally, Totals, asked, decision_json, explained_decision_json};
 use crate::workload::QueueEntry;
 
 /// Written at a time.
@@ -39,7 +39,8 @@ fn explain(
     });
     let job = job.transpose()?;
     let look = |commit_loop: &CommitLoop<'_>, job: JobId| {
-        (commit_loop.state().free_gpus(), offers(commit_loop.state(), commit_loop.policy(), job))
+        let state = commit_loop.state();
+        (state.free_gpus(), state.free_gpu_milli(), offers(state, commit_loop.policy(), job))
     };
     let mut bytes = Vec::new();
     for (index, &entry) in queue.iter().enumerate() {
@@ -50,19 +51,21 @@ fn explain(
         let blocked = matches!(decision.status, Status::Blocked(_));
         let seen = before.or_else(|| (job.is_none() && blocked).then(|| look(commit_loop, entry.job())));
         let cluster = commit_loop.state().cluster();
-        let told = seen.as_ref().map(|(free, offers)| OffersOut::new(cluster, entry.job(), *free, offers));
+        let told =
+            seen.as_ref().map(|(free, milli, offers)| OffersOut::new(cluster, entry.job(), *free, *milli, offers));
         match (options.format, told) {
             (Format::Json, told) => explained_decision_json(&mut bytes, cluster, &decision, told.as_ref())?,
             (Format::Table, None) => {}
             (Format::Table, Some(told)) => {
                 let name = cluster.job_name(entry.job());
-                let (instances, gpus) = (cluster.job(entry.job()).instances(), cluster.request_of(entry.job()).gpus);
+                let (instances, request) = (cluster.job(entry.job()).instances(), cluster.request_of(entry.job()));
                 let became = match decision.status {
                     Status::Blocked(why) => format!("blocked by {}", why.name()),
                     _ => "placed".to_owned(),
                 };
                 let gap = if bytes.is_empty() { "" } else { "\n" };
-                let head = format!("{gap}{name}, {instances} × {gpus} GPUs: {became}; ");
+                let size = asked(request.gpus, request.gpu_milli);
+                let head = format!("{gap}{name}, {instances} × {size} GPUs: {became}; ");
                 bytes.extend(head.bytes().chain(told.table().bytes()));
             }
         }

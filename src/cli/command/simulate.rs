@@ -5,10 +5,9 @@ mod files;
 use indicatif::ProgressBar;
 use rayon::prelude::*;
 
-use super::super::args::{Format, SimulateArgs};
+use super::super::args::{Format, ReplayArgs, SimulateArgs};
 use super::super::{help, input};
 use super::{Failure, Options, Output, Talk};
-use crate::anchor::Trigger;
 use crate::cluster::{BuildError, Cluster, JobId};
 use crate::formats::{FormatError, Note, TraceOptions};
 use crate::report::{Run, Setting, explanation_json, explanation_table, simulation_json, simulation_table};
@@ -26,7 +25,7 @@ pub(super) const NODE: u8 = 8;
 pub(super) const MOST_NODES: u64 = help::MOST / NODE as u64;
 
 /// The GPUs that a synthetic trace loads where the trace sizes the cluster.
-pub(super) const NOMINAL_GPUS: u64 = 1000;
+const NOMINAL_GPUS: u64 = 1000;
 
 /// Intervals between two moves of the progress bar.
 const STEP: u64 = 1024;
@@ -35,28 +34,28 @@ const STEP: u64 = 1024;
 type Played = (Run, Recorder);
 
 pub(super) fn run(args: &SimulateArgs, options: &Options, talk: &Talk) -> Result<(), Failure> {
-    let schedulers = schedulers(&args.policy, (args.compact, args.migration_budget), args.round)?;
+    let schedulers = schedulers(&args.replay)?;
     let (mut scenario, eta, notes) = scenario(args, talk)?;
     if let Some(origin) = &args.typical.typical {
         let gpus = scenario.cluster().gpus();
-        let jobs = input::jobs(origin, gpus, args.processors, talk)?;
+        let jobs = input::jobs(origin, gpus, args.replay.processors, talk)?;
         scenario.set_typical(jobs).map_err(|error| Failure::from(FormatError::new(origin, error)))?;
     }
-    if let Some(path) = &args.events {
+    if let Some(path) = &args.replay.events {
         let events = input::node_events(path, scenario.cluster(), talk)?;
         scenario = scenario.with_events(events);
     }
     let cluster = scenario.cluster();
     let setting = Setting {
-        trace: &args.trace,
+        trace: &args.replay.trace,
         window: window(args),
         eta,
         nodes: cluster.nodes().len() as u64,
         gpus: cluster.gpus(),
-        discipline: args.discipline,
+        discipline: args.replay.discipline,
         move_cost_s: args.move_cost,
         seed: args.seed,
-        node_events: args.events.as_deref(),
+        node_events: args.replay.events.as_deref(),
     };
     if scenario.n_rejected() > 0 {
         talk.note(format_args!("{} jobs are larger than the cluster and are left out", scenario.n_rejected()));
@@ -68,7 +67,7 @@ pub(super) fn run(args: &SimulateArgs, options: &Options, talk: &Talk) -> Result
     let files = Files::begin(args, &schedulers)?;
     let mut output = Output::open(options.out.as_deref())?;
 
-    let settings = SimOptions { discipline: args.discipline, move_cost_s: args.move_cost, seed: args.seed };
+    let settings = SimOptions { discipline: args.replay.discipline, move_cost_s: args.move_cost, seed: args.seed };
     let steps = scenario.jobs().len() as u64 * 2;
     let bar = talk.progress(steps * schedulers.len() as u64, "simulating");
     let play = |&scheduler: &Scheduler| {
@@ -107,7 +106,7 @@ fn tell_why(
             "--explain: found {name:?}, expected the name of a job of the trace, in its window"
         ))
     })?;
-    let settings = SimOptions { discipline: args.discipline, move_cost_s: args.move_cost, seed: args.seed };
+    let settings = SimOptions { discipline: args.replay.discipline, move_cost_s: args.move_cost, seed: args.seed };
     let mut bytes = Vec::new();
     for (number, &scheduler) in schedulers.iter().enumerate() {
         let explanation = explain(scenario, scheduler, &settings, position).map_err(Failure::input)?;
@@ -122,45 +121,59 @@ fn tell_why(
     super::write_all(options, &bytes)
 }
 
-/// Those that `--policy` names; the rest is what it does not say itself.
-pub(super) fn schedulers(
-    words: &[String],
-    defaults: (Trigger, Option<u32>),
-    round_s: u64,
-) -> Result<Vec<Scheduler>, Failure> {
+/// Those that `--policy` names; what it does not say itself, other options do.
+pub(super) fn schedulers(args: &ReplayArgs) -> Result<Vec<Scheduler>, Failure> {
+    let (defaults, round_s) = ((args.compact, args.migration_budget), args.round);
     let one = |word: &String| match Scheduler::parse(word, defaults) {
         Ok(Scheduler::Rounds { repack, .. }) if !word.contains(':') => Ok(Scheduler::Rounds { repack, round_s }),
         scheduler => scheduler.map_err(|error| Failure::input(format_args!("--policy: {error}"))),
     };
-    words.iter().map(one).collect()
+    args.policy.iter().map(one).collect()
 }
 
-/// The cluster and the jobs; the share that sized the cluster, if one did; and what there was to note about both.
-fn scenario(args: &SimulateArgs, talk: &Talk) -> Result<(Scenario, Option<Share>, Vec<Note>), Failure> {
-    let bad = |error: BuildError| Failure::from(FormatError::new(&args.trace, error));
-    let mut snapshot = args.cluster.as_deref().map(|origin| input::cluster(origin, talk)).transpose()?;
-    let gpus = match (&snapshot, args.nodes) {
-        (Some(snapshot), _) => snapshot.cluster.gpus(),
-        (None, nodes) => nodes.map_or(NOMINAL_GPUS, |nodes| nodes * u64::from(NODE)),
+/// What a trace is played on, and the trace.
+pub(super) struct Inputs {
+    /// The cluster, if one was given.
+    pub(super) cluster: Option<Cluster>,
+    /// The jobs.
+    pub(super) jobs: Vec<TraceJob>,
+    /// What there was to note about both.
+    notes: Vec<Note>,
+}
+
+/// Reads the cluster, if one was given, and the trace; one that is made loads that cluster, else `nodes` nodes, else the
+/// usual number of GPUs.
+pub(super) fn inputs(args: &ReplayArgs, nodes: Option<u64>, talk: &Talk) -> Result<Inputs, Failure> {
+    let snapshot = args.cluster.as_deref().map(|origin| input::cluster(origin, talk)).transpose()?;
+    let (cluster, mut notes) = snapshot.map_or((None, Vec::new()), |read| (Some(read.cluster), read.notes));
+    let gpus = match &cluster {
+        Some(cluster) => cluster.gpus(),
+        None => nodes.map_or(NOMINAL_GPUS, |nodes| nodes * u64::from(NODE)),
     };
     let options =
         TraceOptions { gpus, load_percent: args.load, mix: args.mix, gpus_per_proc: args.processors.gpus_per_proc };
     let (jobs, of_trace) = input::trace(&args.trace, &options, talk)?;
-    let mut notes = snapshot.as_mut().map_or(Vec::new(), |snapshot| std::mem::take(&mut snapshot.notes));
     notes.extend(of_trace);
+    Ok(Inputs { cluster, jobs, notes })
+}
+
+/// The cluster and the jobs; the share that sized the cluster, if one did; and what there was to note about both.
+fn scenario(args: &SimulateArgs, talk: &Talk) -> Result<(Scenario, Option<Share>, Vec<Note>), Failure> {
+    let bad = |error: BuildError| Failure::from(FormatError::new(&args.replay.trace, error));
+    let Inputs { cluster, jobs, notes } = inputs(&args.replay, args.nodes, talk)?;
     let jobs = in_window(jobs, window(args));
     if jobs.is_empty() {
         talk.note("no job is submitted in the window");
     }
-    match (snapshot, args.nodes) {
-        (Some(snapshot), _) => Ok((Scenario::new(snapshot.cluster, jobs).map_err(bad)?, None, notes)),
+    match (cluster, args.nodes) {
+        (Some(cluster), _) => Ok((Scenario::new(cluster, jobs).map_err(bad)?, None, notes)),
         (None, Some(nodes)) => Ok((Scenario::homogeneous(nodes, NODE, jobs).map_err(bad)?, None, notes)),
         (None, None) => {
             let eta = args.eta.unwrap_or_default();
-            let nodes = nodes_for(&jobs, eta, args.until, NODE);
+            let nodes = nodes_for(&jobs, eta, args.replay.until, NODE);
             if nodes > MOST_NODES {
                 let text = format!("found jobs that need {nodes} nodes, expected at most {MOST_NODES}, or --nodes");
-                return Err(FormatError::new(&args.trace, text).into());
+                return Err(FormatError::new(&args.replay.trace, text).into());
             }
             Ok((Scenario::homogeneous(nodes, NODE, jobs).map_err(bad)?, Some(eta), notes))
         }

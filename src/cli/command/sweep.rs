@@ -7,11 +7,11 @@ use anyhow::Context;
 
 use super::super::args::{Days, Format, MergeArgs, SweepArgs};
 use super::super::input;
-use super::simulate::{MOST_NODES, NODE, NOMINAL_GPUS, schedulers};
+use super::simulate::{Inputs, MOST_NODES, NODE, inputs, schedulers};
 use super::{Failure, Options, Output, Talk};
-use crate::formats::{FormatError, Journal, SweepRows, TraceOptions};
-use crate::report::{append_line, sweep_row, sweep_table};
-use crate::simulate::{DAY_S, Grid, Size, Sweep, SweepError, SweepOptions};
+use crate::formats::{FormatError, Journal, SweepRows};
+use crate::report::{append_line, days_not_compared, sweep_row, sweep_table};
+use crate::simulate::{DAY_S, Grid, OracleError, Scheduler, Size, Sweep, SweepError, SweepOptions};
 use crate::workload::TraceJob;
 
 /// The most ranges of missing cells that are named.
@@ -42,7 +42,8 @@ pub(super) fn run(args: &SweepArgs, options: &Options, talk: &Talk) -> Result<()
     let threads = threads.map_err(|error| Failure::failed(format_args!("cannot start threads: {error}")))?;
     let sink = Mutex::new((&mut rows, journal.as_mut()));
     let each = |played| -> Result<(), Cut> {
-        let row = sweep_row(&sweep, &args.trace, args.discipline.name(), played);
+        let row =
+            sweep_row(&sweep, &args.replay.trace, args.replay.events.as_deref(), args.replay.discipline.name(), played);
         let mut line = Vec::new();
         append_line(&mut line, &row)?;
         let mut sink = sink.lock().unwrap_or_else(PoisonError::into_inner);
@@ -67,18 +68,10 @@ const MOST_CELLS: u64 = 4_000_000;
 
 /// The sweep that the arguments describe.
 fn sweep(args: &SweepArgs, talk: &Talk) -> Result<Sweep, Failure> {
-    let schedulers = schedulers(&args.policy, (args.compact, args.migration_budget), args.round)?;
+    let schedulers = schedulers(&args.replay)?;
     let schedulers = once(&schedulers, "--policy")?.collect();
-    let cluster = args.cluster.as_deref().map(|origin| input::cluster(origin, talk)).transpose()?;
-    let cluster = cluster.map(|snapshot| snapshot.cluster);
-    let gpus = match (&cluster, &args.nodes[..]) {
-        (Some(cluster), _) => cluster.gpus(),
-        (None, &[nodes]) => nodes * u64::from(NODE),
-        (None, _) => NOMINAL_GPUS,
-    };
-    let options =
-        TraceOptions { gpus, load_percent: args.load, mix: args.mix, gpus_per_proc: args.processors.gpus_per_proc };
-    let (jobs, _) = input::trace(&args.trace, &options, talk)?;
+    let one_size = if let &[nodes] = &args.nodes[..] { Some(nodes) } else { None };
+    let Inputs { cluster, jobs, .. } = inputs(&args.replay, one_size, talk)?;
     let sizes = match (&cluster, &args.nodes[..], &args.eta[..]) {
         (Some(_), ..) => vec![Size::Given],
         (None, [], []) => vec![Size::Eta(crate::simulate::Share::default())],
@@ -96,9 +89,33 @@ fn sweep(args: &SweepArgs, talk: &Talk) -> Result<Sweep, Failure> {
         let n = grid.n_cells();
         return Err(Failure::input(format_args!("found a grid of {n} cells, expected at most {MOST_CELLS}")));
     }
-    let options =
-        SweepOptions { discipline: args.discipline, until: args.until, gpus_per_node: NODE, most_nodes: MOST_NODES };
-    Ok(Sweep::new(jobs, cluster, grid, options))
+    let options = SweepOptions {
+        discipline: args.replay.discipline,
+        until: args.replay.until,
+        gpus_per_node: NODE,
+        most_nodes: MOST_NODES,
+    };
+    let sweep = Sweep::new(jobs, cluster, grid, options);
+    match args.replay.events.as_deref() {
+        Some(path) => with_events(sweep, path, args, talk),
+        None => Ok(sweep),
+    }
+}
+
+/// The sweep with the events of a file.
+fn with_events(sweep: Sweep, path: &str, args: &SweepArgs, talk: &Talk) -> Result<Sweep, Failure> {
+    if sweep.grid().schedulers.contains(&Scheduler::SifOpt) {
+        // It would show only when its first cell is played, after hours of others.
+        return Err(Failure::input(OracleError::Events));
+    }
+    let smallest = sweep.smallest_cluster().map_err(|error| FormatError::new(&args.replay.trace, error))?;
+    let events = input::node_events(path, &smallest, talk).inspect_err(|_| {
+        if args.replay.cluster.is_none() {
+            let nodes = smallest.nodes().len();
+            talk.note(format_args!("events are of nodes that every cell has; the smallest cluster has {nodes}"));
+        }
+    })?;
+    Ok(sweep.with_events(events))
 }
 
 /// The items of a list, none of them twice.
@@ -168,8 +185,8 @@ fn of_sweep(rows: &SweepRows, name: &str, sweep: &Sweep) -> Result<(), Failure> 
     match rows.sweep() {
         Some(found) if found != (&grid, cells) => {
             let text = format!(
-                "found rows of the sweep {} of {} cells, expected {grid} of {cells} cells: the trace, the options or the \
-                 version differ",
+                "found rows of the sweep {} of {} cells, expected {grid} of {cells} cells: the trace, the events, the \
+                 options or the version differ",
                 found.0, found.1
             );
             Err(FormatError::new(name, text).into())
@@ -209,6 +226,13 @@ pub(super) fn merge(args: &MergeArgs, options: &Options, talk: &Talk) -> Result<
             return Err(Failure::failed(format_args!("{text} (--partial merges the others)")));
         }
         talk.note(text);
+        let n = days_not_compared(&rows);
+        if n > 0 {
+            talk.note(format_args!(
+                "days of which some policies have rows and others have none: {n}; a table leaves them out, and whoever \
+                 compares the rows should"
+            ));
+        }
     }
     if rows.sweep().is_none() {
         talk.note("there is no row");
@@ -237,7 +261,7 @@ impl Cut {
     fn failure(self, args: &SweepArgs, options: &Options) -> Failure {
         match self {
             Cut::Cell(SweepError::Oracle(error)) => Failure::input(error),
-            Cut::Cell(error) => FormatError::new(&args.trace, error).into(),
+            Cut::Cell(error) => FormatError::new(&args.replay.trace, error).into(),
             Cut::Journal(_) => {
                 let kept = options.out.as_deref().map(Journal::path_for).unwrap_or_default();
                 Failure::failed(format_args!("{self}; {} keeps the rows before", kept.display()))

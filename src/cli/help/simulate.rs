@@ -6,7 +6,8 @@ A trace has one job a line; instances (1) and priority (0, higher goes first)
 may be left out:
   {\"job\":\"a\",\"submit_s\":0,\"duration_s\":3600,
    \"gpus_per_instance\":8,\"instances\":2,\"priority\":1}
-(each on a line of its own). Other traces: synthetic:JOBS[:SEED] with Poisson
+(each on a line of its own). With gpus_per_instance 1, \"gpu_milli\":250 asks a
+quarter of a GPU, as in a queue. Other traces: synthetic:JOBS[:SEED] with Poisson
 arrivals, and those of others:
 ",
     traces!(),
@@ -21,10 +22,13 @@ name (those of --nodes and --eta are n0, n1, …), in seconds of the trace:
   {\"at_s\": 86400, \"node\": \"n3\", \"event\": \"fail\"}
 
 At one instant all departures come first, then all changes of nodes as one
-event, then all arrivals, then one pass over the queue. fifo: the head starts or the pass ends; easy: jobs behind the head
-may start if they do not keep it from the GPUs that it is promised; sjf and
-priority: as fifo, in another order. Each event (all departures of an instant,
-or one start) pauses every running job that it moves by --move-cost.
+event, then all arrivals, then one pass over the queue. fifo: the head starts or
+the pass ends; easy: jobs behind the head may start if they do not keep it from
+the GPUs that it is promised (a device that shares lie on is free when the last
+of them has left, and a share behind the head counts as all that it could take
+from it, wherever it will lie); sjf and priority: as fifo, in another order. Each
+event (all departures of an instant, or one start) pauses every running job that
+it moves by --move-cost.
 
 AFR: mean share of avoidable partial nodes while jobs wait. AGU: mean share of
 busy GPUs then; BUSY: the same over the whole run. AJCT: mean time from
@@ -43,10 +47,10 @@ is the policy, allocated_resources the GPUs that a job held last, numbered from
 0 node by node.
 --html writes one page: the measures with the best values marked; charts of
 N·SIF, utilisation, empty nodes and the queue over time, of completion times and
-waits, and of allocation and fragmentation by the load that had arrived (GPUs of
-all jobs that run or wait); maps of the nodes. Its size does not grow with the
-run: it shows at most 512 stretches of time, with the exact least, mean and most
-value of each. --svg writes its pictures as files.
+waits, and of allocation and fragmentation by the load that had arrived (what all
+jobs ask for that run or wait, shares of a GPU as such); maps of the nodes. Its
+size does not grow with the run: it shows at most 512 stretches of time, with the
+exact least, mean and most value of each. --svg writes its pictures as files.
 
 fft places by best-fit and every --round seconds packs all that runs onto the
 fewest nodes, if that frees one. drr places by best-fit and every --round seconds
@@ -90,11 +94,15 @@ key, the measures of simulate (see slotwise help simulate) and the exact sums
 behind them. Rows come by cell, whatever the number of threads. A table says
 instead on how many days each policy ranks first in AFR, AJCT and AGU.
 
+--events happen in every cell, in seconds of the trace, so those before a day
+have happened when it begins; they may name the nodes that every cell has. Rows
+then say how many runs failing nodes ended, and the GPU-seconds lost with them.
+
 Rows go to FILE.partial as they are done, which becomes FILE at the end. If the
 process ends before, --resume goes on: cells whose row is in FILE or
 FILE.partial are not played again, and a last line that was cut off is removed.
-Rows of another trace (by content), of other options or of another version are
-an error. Parts of a sweep run anywhere: merge puts their files together.
+Rows of another trace or other events (by content), of other options or of
+another version are an error. Parts of a sweep run anywhere: merge puts their files together.
 
 Examples:
   slotwise sweep --trace philly:jobs.csv.gz --days all --eta 0.85,0.90,0.95 \\
@@ -109,6 +117,8 @@ pub(in super::super) const MERGE: &str = "\
 Files of one sweep, in any order, unfinished ones (FILE.partial) included. Rows of
 different sweeps, and different rows of one cell, are an error; equal ones count
 once. If cells are missing, it says which and fails, unless --partial is there.
+A table then compares the days alone of which every policy has a row (2 of 3 days:
+one is left out); json has all rows, and a note says how many such days there are.
 
 FIRST IN AFR, AJCT, AGU: on how many days no other policy is better, of those
 that can be ranked: by AFR and AGU if jobs wait under every policy, by AJCT if as

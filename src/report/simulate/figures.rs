@@ -7,6 +7,7 @@ use super::axis::Axis;
 use super::chart::{Chart, Line};
 use super::palette::{self, INK};
 use super::{Run, Setting};
+use crate::cluster::WHOLE_GPU;
 use crate::simulate::{Bucket, Curve, Gauge, LoadBin, LoadCurve, Overview, Scenario};
 
 /// A chart with what belongs to it.
@@ -71,7 +72,7 @@ pub(super) fn figures(source: &Source<'_>) -> Vec<Figure> {
         (Times::Wait, "Waits: share of jobs by time from submission to start"),
     ];
     let by_load = [
-        (Load::Allocation, "Allocation by arrived load: share of GPUs that are busy"),
+        (Load::Allocation, "Allocation by arrived load: share of the GPUs that running jobs ask for"),
         (Load::Fragmentation, "Fragmentation by arrived load: SIF, the share of avoidable partial nodes"),
     ];
     let over_time = over_time.map(|(gauge, title)| source.over_time(gauge, title, bound));
@@ -202,8 +203,11 @@ impl Source<'_> {
             Load::Fragmentation => self.setting.nodes,
         };
         let share = |bin: &LoadBin| {
-            let part = if what == Load::Allocation { bin.busy } else { bin.n_sif };
-            part as f64 * 100.0 / (bin.seconds as f64 * whole.max(1) as f64)
+            let part = match what {
+                Load::Allocation => bin.allocated_milli as f64 / f64::from(WHOLE_GPU),
+                Load::Fragmentation => bin.n_sif as f64,
+            };
+            part * 100.0 / (bin.seconds as f64 * whole.max(1) as f64)
         };
         let last = LoadCurve::MOST_PERCENT;
         let middle = |percent: usize| if percent == last { percent as f64 } else { percent as f64 + 0.5 };
@@ -225,16 +229,16 @@ impl Source<'_> {
             lines.push(Line { name: "ideal".to_owned(), colour: INK, points: ideal, band: Vec::new() });
         }
         let about = format!(
-            "Arrived load: GPUs of all jobs that run or wait, as a share of the cluster; means over the time spent at each \
-             percent, all above {last} % at {last} %.{}",
-            if what == Load::Allocation { " The dark line is all that could be busy." } else { "" }
+            "Arrived load: what all jobs ask for that run or wait, shares of a GPU as such, as a share of the cluster; means \
+             over the time spent at each percent, all above {last} % at {last} %.{}",
+            if what == Load::Allocation { " The dark line is all that could be allocated." } else { "" }
         );
         let row = |from: usize| {
             let cell = |overview: &&Overview| {
                 let bins = &overview.load.bins()[from..(from + 10).min(last + 1)];
                 let sum = bins.iter().fold(LoadBin::default(), |sum, bin| LoadBin {
                     seconds: sum.seconds + bin.seconds,
-                    busy: sum.busy + bin.busy,
+                    allocated_milli: sum.allocated_milli + bin.allocated_milli,
                     n_sif: sum.n_sif + bin.n_sif,
                 });
                 if sum.seconds > 0 { format!("{:.2} %", share(&sum)) } else { String::new() }

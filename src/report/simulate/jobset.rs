@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use super::Run;
 use crate::simulate::{Allocations, Scenario};
+use crate::workload::TraceJob;
 
 /// The columns.
 const COLUMNS: [&str; 13] = [
@@ -33,7 +34,8 @@ pub fn jobset_header(out: &mut dyn Write) -> io::Result<()> {
 /// Writes a line for each job of a run that finished. The name of the workload is the scheduler, so that runs can stand in
 /// one file; the requested time is the duration that the trace states, the execution time has the pauses of migrations
 /// in it; the stretch is turnaround by execution, empty for a job of no duration. Resources are GPUs, as
-/// [`Allocations`] numbers them, where the job held them last.
+/// [`Allocations`] numbers them, where the job held them last; of shares the sum is requested, rounded up, and every device
+/// allocated that one of them lies on.
 ///
 /// # Errors
 /// If it cannot be written.
@@ -60,7 +62,7 @@ pub fn jobset_rows(
             &job.name[..],
             &workload,
             &job.submit_s.to_string(),
-            &job.gpus().to_string(),
+            &job.demand_milli().div_ceil(u64::from(TraceJob::WHOLE)).to_string(),
             &job.duration_s.to_string(),
             "1",
             &start.to_string(),

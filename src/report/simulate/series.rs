@@ -1,5 +1,6 @@
 //! How things stood over time, as CSV.
 
+use crate::cluster::WHOLE_GPU;
 use crate::simulate::{Interval, Minute};
 
 /// The header of a series.
@@ -7,9 +8,10 @@ pub const SERIES_HEADER: &str =
     "policy,from_s,to_s,running,waiting,busy_gpus,n_sif,empty_nodes,wcc,fragmented,lacking,waiting_gpus\n";
 
 /// Appends a row of a series: how things stood in one interval. `wcc`, `fragmented` and `lacking` are 1 or 0, `wcc` is
-/// empty where it has no meaning.
+/// empty where it has no meaning. `waiting_gpus` is what the waiting jobs ask for, shares summed, and the sum rounded up.
 pub fn append_series_row(out: &mut Vec<u8>, policy: &str, interval: &Interval) {
-    let &Interval { from, to, running, waiting, waiting_gpus, busy_gpus, n_sif, empty_nodes, .. } = interval;
+    let &Interval { from, to, running, waiting, busy_gpus, n_sif, empty_nodes, .. } = interval;
+    let waiting_gpus = interval.waiting_milli.div_ceil(u64::from(WHOLE_GPU));
     let wcc = interval.wcc.map_or("", |holds| if holds { "1" } else { "0" });
     let (fragmented, lacking) = (u8::from(interval.fragmented), u8::from(interval.lacking));
     let row = format!(

@@ -2,7 +2,7 @@
 
 use super::Engine;
 use crate::decide::Why;
-use crate::simulate::backfill::Reservation;
+use crate::simulate::backfill::{Place, Reservation};
 use crate::simulate::discipline::Discipline;
 use crate::simulate::explain::FirstTry;
 use crate::simulate::running::NEVER;
@@ -39,19 +39,28 @@ impl<S: Site> Engine<'_, S> {
     /// Starts jobs behind position `last` that do not keep the head from what it is promised.
     fn backfill(&mut self, head: usize, mut last: usize) {
         let jobs = self.scenario.jobs();
-        let mut free = self.site.free_gpus();
-        let mut promise = Reservation::new(self.now, free, jobs[head].gpus(), self.running.by_finish());
+        let place = Place::of(&jobs[head]);
+        let by_finish = self.running.by_finish(place, self.site.cluster());
+        let mut promise = Reservation::new(self.now, self.site.free_places(place), jobs[head].gpus(), by_finish);
         while let Some(position) = self.waiting.after(last, &jobs[last]) {
             last = position;
-            let (gpus, finish) = (jobs[position].gpus(), self.finish_of(&jobs[position]));
+            let (places, finish) = (place.taken_by(&jobs[position]), self.finish_of(&jobs[position]));
+            let enough = self.is_free(&jobs[position]);
             if let Some(probe) = self.probe.as_mut().filter(|probe| probe.position == position) {
-                let fits = gpus <= free && self.site.why(self.scenario.job_id(position)) == Why::Space;
-                probe.reserved = fits && !promise.allows(gpus, finish);
+                let fits = enough && self.site.why(self.scenario.job_id(position)) == Why::Space;
+                probe.reserved = fits && !promise.allows(places, finish);
             }
-            if gpus <= free && promise.allows(gpus, finish) && self.start(position) {
-                promise.take(gpus, finish);
-                free = self.site.free_gpus();
+            if enough && promise.allows(places, finish) && self.start(position) {
+                promise.take(places, finish);
             }
+        }
+    }
+
+    /// Whether as much is free as a job asks for: a share may have the rests of shared devices, a whole GPU may not.
+    fn is_free(&self, job: &TraceJob) -> bool {
+        match job.is_share() {
+            true => job.demand_milli() <= self.site.free_milli(),
+            false => job.gpus() <= self.site.free_gpus(),
         }
     }
 
@@ -85,7 +94,7 @@ impl<S: Site> Engine<'_, S> {
         self.running.enter(id, self.now, finish);
         self.running.pause(moved, self.now);
         self.waiting.remove(position, job);
-        self.waiting_gpus -= job.gpus();
+        self.waiting_milli -= job.demand_milli();
         self.events += 1;
         (self.changed, self.unpacked) = (true, true);
         true
@@ -123,8 +132,9 @@ impl<S: Site> Engine<'_, S> {
     fn note_try(&mut self, position: usize) {
         let Some(probe) = &mut self.probe else { return };
         if probe.position == position && probe.first_try.is_none() {
-            let (free_gpus, offers) = (self.site.free_gpus(), self.site.offers(self.scenario.job_id(position)));
-            probe.first_try = Some(FirstTry { at: self.now, free_gpus, offers });
+            let (free_gpus, free_milli) = (self.site.free_gpus(), self.site.free_milli());
+            let offers = self.site.offers(self.scenario.job_id(position));
+            probe.first_try = Some(FirstTry { at: self.now, free_gpus, free_milli, offers });
         }
     }
 

@@ -122,7 +122,7 @@ fn duration(dice: &mut Dice) -> u64 {
 pub fn synthetic_queue(cluster: &mut Cluster, options: &StreamOptions) -> Result<Queue, BuildError> {
     let jobs = synthetic_trace(options);
     let events = match options.removals {
-        true => replay(&jobs, options.gpus, options.load_percent),
+        true => replay(&jobs, options.gpus.saturating_mul(TraceJob::WHOLE.into()), options.load_percent),
         false => (0..jobs.len()).map(TraceEvent::Submit).collect(),
     };
     let mut dice = Dice::new(options.seed, 3);

@@ -128,3 +128,30 @@ fn a_workload_is_inflated_to_a_share_of_the_gpus() {
         assert!(text(&output.stderr).contains("--from"), "{}", text(&output.stderr));
     }
 }
+
+#[test]
+fn a_blocked_share_is_explained_in_thousandths() {
+    let folder = tempfile::tempdir().unwrap();
+    let cluster = folder.path().join("c.json").display().to_string();
+    std::fs::write(&cluster, NODES).unwrap();
+    // Rests of 200 and 600 are left: 800 are enough for 700, and are not on one device.
+    let queue = share("a", 3, 400) + &share("b", 1, 700);
+    let place = |more: &str| {
+        let output = pipe(&format!("place --cluster {cluster} --queue - --policy best-fit {more}"), queue.as_bytes());
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        text(&output.stdout).to_owned()
+    };
+    let explained = place("--explain --format table");
+    assert!(
+        explained.starts_with("b, 1 × 0.7 GPUs: blocked by fragmentation; 800 milli-GPU free, 700 asked for\n"),
+        "{explained}"
+    );
+    let line = place("--explain --format json");
+    let numbers = r#""free_gpus":0,"asks_gpus":1,"free_gpu_milli":800,"asks_gpu_milli":700"#;
+    assert!(line.lines().nth(1).unwrap().contains(numbers), "{line}");
+    let table = place("--format table");
+    assert!(table.contains("a    3 × 0.4  placed") && table.contains("b            1 × 0.7  fragmentation"), "{table}");
+    // The sum of shares is rounded up to whole GPUs.
+    let first = place("--explain a --format json");
+    assert!(first.contains(r#""free_gpus":2,"asks_gpus":2,"free_gpu_milli":2000,"asks_gpu_milli":1200"#), "{first}");
+}

@@ -11,6 +11,8 @@ const SMALL: &str = "simulate --trace trace.jsonl --nodes 3 --policy compass,com
 fn a_small_comparison_prints_what_it_printed() {
     is_golden(SMALL, expect_file!["../../golden/simulate.jsonl"]);
     is_golden(&format!("{SMALL} --format table"), expect_file!["../../golden/simulate.txt"]);
+    // The head asks a whole GPU: it waits until the last share of one has ended, and a share behind it waits too.
+    is_golden("simulate --trace shares.jsonl --nodes 1", expect_file!["../../golden/simulate-shares.jsonl"]);
     is_golden("generate trace --jobs 4 --gpus 64", expect_file!["../../golden/generate-trace.jsonl"]);
 }
 

@@ -70,6 +70,18 @@ fn threads_and_shards_change_nothing() {
     assert!(text(&ok(&format!("merge {0} {1} {2} {0}", path(2), path(3), path(1)))) == text(&whole));
     fails(&format!("merge {} {}", path(1), path(3)), 1, "16 of 48 cells are missing: 1, 4, 7,");
     assert_eq!(rows(&ok(&format!("merge {} {} --partial", path(1), path(3)))).len(), 32);
+    // Ten rows: of the last comparison one policy of three. The table does not compare it, and both forms say so.
+    let ten: String = text(&whole).lines().take(10).map(|line| format!("{line}\n")).collect();
+    std::fs::write(path(4), ten).unwrap();
+    for (format, expected, n) in [("table", "0 of 1", 1), ("json", "\"cell\":", 10)] {
+        let part = run(&format!("merge {} --partial --format {format}", path(4)));
+        assert!(
+            text(&part.stderr).contains("some policies have rows and others have none: 1;"),
+            "{}",
+            text(&part.stderr)
+        );
+        assert_eq!(text(&part.stdout).matches(expected).count(), n, "{}", text(&part.stdout));
+    }
     assert_eq!(
         text(&ok(&format!("merge {} {} {} --format table", path(1), path(2), path(3)))),
         text(&ok(&format!("{GRID} --format table")))
@@ -126,7 +138,7 @@ fn rows_of_something_else_are_refused() {
     for other in [GRID.replace("synthetic:300:3", "synthetic:301:3"), GRID.replace("0,8", "0,9")] {
         let other = String::from_utf8(ok(&other)).unwrap();
         write(&partial, other.lines().next().unwrap());
-        fails(&resume, 2, "the trace, the options or the version differ");
+        fails(&resume, 2, "the trace, the events, the options or the version differ");
         assert!(partial.exists() && !out.exists());
         write(&out, &format!("{first}\n{}", other.lines().nth(1).unwrap()));
         fails(&format!("merge {}", out.display()), 2, "rows.jsonl:2: found a row of the sweep");
@@ -164,6 +176,87 @@ fn what_is_wrong_with_a_sweep_is_told() {
     ] {
         fails(words, 2, expected);
     }
+}
+
+const EVENTS: &str = r#"{"at_s":20000,"node":"n1","event":"fail"}
+{"at_s":60000,"node":"n0","event":"drain"}
+{"at_s":90000,"node":"n1","event":"return"}
+{"at_s":100000,"node":"n0","event":"fail"}
+{"at_s":130000,"node":"n0","event":"return"}
+"#;
+
+#[test]
+fn a_cell_has_the_events_of_nodes_that_a_run_has() {
+    let folder = tempfile::tempdir().unwrap();
+    let events = folder.path().join("events.jsonl").display().to_string();
+    std::fs::write(&events, EVENTS).unwrap();
+    let trace = folder.path().join("trace.jsonl").display().to_string();
+    std::fs::write(&trace, ok("generate trace --jobs 300 --seed 3 --mix venus --load 8")).unwrap();
+    let sweep = format!("sweep --trace {trace} --events {events} --days 0..3 --nodes 14,20 --policy compass,best-fit");
+    let rows = rows(&ok(&sweep));
+    assert_eq!(rows.len(), 12);
+    for row in &rows {
+        let (day, nodes, policy) = (&row["day"], &row["nodes"], row["policy"].as_str().unwrap());
+        let single =
+            format!("simulate --trace {trace} --events {events} --day {day} --nodes {nodes} --policy {policy}");
+        let single: Value = serde_json::from_slice(&ok(&single)).unwrap();
+        for same in ["jobs", "finished", "waiting", "afr", "agu", "ajct_s", "n_sif_max", "makespan_s"] {
+            assert_eq!(row[same], single[same], "{same} of {row}");
+        }
+        assert_eq!(row["runs_killed"], single["failures"]["runs_killed"]);
+        assert_eq!(row["gpu_seconds_lost_by_failures"], single["failures"]["gpu_seconds_lost"]);
+    }
+    assert!(rows.iter().any(|row| row["runs_killed"].as_u64() > Some(0)), "nothing was killed: the test has no teeth");
+    let table = ok(&format!("{sweep} --format table"));
+    assert!(
+        text(&table).contains(&format!("events    {events}\n")) && text(&table).contains("KILLED"),
+        "{}",
+        text(&table)
+    );
+    let quiet = text(&ok(&sweep.replace(&format!("--events {events} "), ""))).to_owned();
+    assert!(!quiet.contains("events") && !quiet.contains("killed"), "{quiet}");
+}
+
+#[test]
+fn rows_of_other_events_are_not_gone_on_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    std::fs::write(at("events.jsonl"), EVENTS).unwrap();
+    std::fs::write(at("same.jsonl"), EVENTS.lines().rev().map(|line| format!("{line}\n")).collect::<String>()).unwrap();
+    std::fs::write(at("other.jsonl"), EVENTS.replace("20000", "20001")).unwrap();
+    let sweep = |events: &str| format!("{GRID} {events} --out {} --resume", at("rows.jsonl"));
+    let grid = |events: &str| sweep(&format!("--events {}", at(events))).replace("--eta 0.85,0.95", "--nodes 20,24");
+    let none = sweep("").replace("--eta 0.85,0.95", "--nodes 20,24");
+    let whole = {
+        ok(&grid("events.jsonl"));
+        std::fs::read_to_string(at("rows.jsonl")).unwrap()
+    };
+    let half: String = whole.lines().take(20).map(|line| format!("{line}\n")).collect();
+    std::fs::remove_file(at("rows.jsonl")).unwrap();
+    std::fs::write(at("rows.jsonl.partial"), &half).unwrap();
+    for other in [grid("other.jsonl"), none] {
+        fails(&other, 2, "the trace, the events, the options or the version differ");
+        assert_eq!(std::fs::read_to_string(at("rows.jsonl.partial")).unwrap(), half);
+    }
+    // The same events in another order of lines, and elsewhere, are the same sweep.
+    let output = run(&grid("same.jsonl"));
+    assert!(text(&output.stderr).contains("20 of 48 cells"), "{}", text(&output.stderr));
+    let unnamed = |rows: &str| rows.replace("same.jsonl", "events.jsonl");
+    assert_eq!(unnamed(&std::fs::read_to_string(at("rows.jsonl")).unwrap()), whole);
+}
+
+#[test]
+fn events_are_of_nodes_that_every_cell_has() {
+    let folder = tempfile::tempdir().unwrap();
+    let events = folder.path().join("events.jsonl").display().to_string();
+    std::fs::write(&events, "{\"at_s\":1,\"node\":\"n5\",\"event\":\"fail\"}\n").unwrap();
+    let sweep = format!("sweep --trace trace.jsonl --policy best-fit --events {events}");
+    ok(&format!("{sweep} --nodes 6,7"));
+    fails(&format!("{sweep} --nodes 6,5"), 2, "node: found string \"n5\", expected the name of a node");
+    fails(&format!("{sweep} --nodes 6,5"), 2, "the smallest cluster has 5");
+    fails(&format!("{sweep} --nodes 6 --policy sif-opt"), 2, "sif-opt puts nothing on any node");
+    fails(&format!("{sweep} --cluster cluster.json"), 2, "events.jsonl:1:");
+    fails("sweep --trace - --events - --nodes 6", 2, "more than one input");
 }
 
 #[test]

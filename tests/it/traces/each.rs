@@ -80,7 +80,7 @@ fn openb_pods_without_times_come_in_their_order_and_stay() {
     assert!(trace.jobs.iter().all(|job| !job.leaves() && job.submit_s == 0 && !job.censored));
     assert!(says(&trace, "the file has no times"));
     // The share counts as a whole GPU.
-    assert_eq!(replay(&trace.jobs, 8, 100), [TraceEvent::Submit(0), TraceEvent::Submit(1)]);
+    assert_eq!(replay(&trace.jobs, 8000, 100), [TraceEvent::Submit(0), TraceEvent::Submit(1)]);
 }
 
 #[test]
