@@ -13,7 +13,7 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
 use super::help;
 use crate::anchor::Trigger;
-use crate::decide::Policy;
+use crate::decide::{Policy, Threshold};
 use crate::evaluate::{Choice, Crossover};
 use crate::formats::GpusPerProc;
 use crate::workload::synthetic::Mix;
@@ -223,7 +223,13 @@ pub(super) struct PlaceArgs {
 pub(super) struct AuditArgs {
     #[command(flatten)]
     pub(super) cluster: ClusterArg,
-    /// Exit with 3 if there are more avoidable partial nodes than this
+    /// The jobs that wait (JSONL, - for standard input, may be gzip'd), or kubernetes:FILE[,FILE…], slurm:FILE[,FILE…]
+    #[arg(long, value_name = "QUEUE")]
+    pub(super) queue: Option<String>,
+    /// Exit with 3 if a measure is above this: SIF, as in 0.05, or another as in n-sif=10; may be given again
+    #[arg(long, value_name = "[MEASURE=]NUMBER")]
+    pub(super) fail_above: Vec<Threshold>,
+    /// The same as --fail-above n-sif=N
     #[arg(long, value_name = "N")]
     pub(super) max_sif_nodes: Option<u64>,
 }

@@ -179,18 +179,35 @@ Examples:
 
 pub(super) const AUDIT: &str = concat!(
     snapshot!(),
+    queue!(),
     "\
 The first finding is what an operator can gain. F is the share of partial
-nodes; Φ* counts those that no packing of what runs avoids; SIF is the rest.
+nodes; F* and Φ* are those that no packing of what runs avoids; SIF is the rest.
 Φ*, SIF and the largest gangs are exact. WCC: there are 1-GPU instances enough
 to fill every slot of the Anchor-Based Space, slack is how many are to spare.
 Outside Σ: the slots of a node's larger instances are wider than the node
 (slots-overflow), or 1-GPU instances take more than those slots leave them
 (no-vacancy).
+Instances that fit count GPUs on schedulable nodes: now, once Compact has run to
+its end (pins kept), ideally packed (pins ignored), and within one NVLink domain
+or rack. An intact domain or rack is schedulable and free as a whole; Φ* of one
+packs what runs there inside it.
+Every free GPU is counted once, under the first cause that is true: cordon;
+model (no job allows it); cpu, memory (what is left of it on the node is too
+little even at the least that any job asks a GPU); shape (no mix of instance
+sizes fills them); else it is usable. The jobs are those of --queue, else those
+that run.
+--queue has the jobs that wait. Each is looked at alone on the cluster as it is:
+pending though free are those blocked by fragmentation or constraint.
+--fail-above compares exactly: sif (the default) and f are quotients; n-sif,
+stranded (free GPUs), outside-abs (nodes) and pending (jobs) are counts.
 
 Examples:
   slotwise audit --cluster c.json
-  slotwise audit --cluster c.json --max-sif-nodes 10 || echo fragmented
+  slotwise audit --cluster c.json --queue q.jsonl
+  slotwise audit --cluster kubernetes:dump.json --queue kubernetes:dump.json
+  slotwise audit --cluster c.json --fail-above 0.05 || echo fragmented
+  slotwise audit --cluster c.json --queue q.jsonl --fail-above pending=0
   slotwise audit --cluster alibaba-2026:nodes.csv"
 );
 

@@ -6,7 +6,6 @@
 mod audit;
 mod bulk_scorer;
 mod commit_loop;
-mod findings;
 mod need;
 mod offers;
 mod placer;
@@ -20,7 +19,10 @@ mod tournament;
 mod walk;
 mod why;
 
-pub use audit::{Audit, Figures, PoolFigures, WccFigures, audit};
+pub use audit::{
+    Audit, Compaction, Figures, Measure, NoThreshold, NodesByFree, Part, Pending, PendingJobs, PoolFigures,
+    RegionFigures, Regions, StartableJobs, Stranded, Threshold, WccFigures, audit,
+};
 pub use commit_loop::{CommitLoop, Decision, PlaceOptions, Status};
 pub use offers::{Offer, OfferKind, offers};
 pub use policy::{Arithmetic, Policy};

@@ -18,6 +18,7 @@ mod cuda_overlap;
 mod cuda_process;
 mod decide;
 mod decide_audit;
+mod decide_audit_laws;
 mod decide_cases;
 mod decide_choices;
 mod decide_cost;
