@@ -94,3 +94,24 @@ fn unavoidable_partial_nodes_are_called_so() {
     ];
     assert_eq!(audit_of(two).findings, expected);
 }
+
+#[test]
+fn compaction_moves_nothing_that_is_pinned() {
+    let half = |job: &str, node: &str, migratable: bool| {
+        format!(
+            r#"{{"job": "{job}", "gpus_per_instance": 4, "migratable": {migratable}, "instances": [{{"node": "{node}"}}]}}"#
+        )
+    };
+    let of = |x: bool, y: bool| {
+        let running = [half("x", "a", x), half("y", "b", y)].join(",");
+        let nodes = r#"{"name": "a", "gpus": 8}, {"name": "b", "gpus": 8}"#;
+        let audit = audit_of(&format!(r#"{{"nodes": [{nodes}], "running": [{running}]}}"#));
+        let of_8 = |sizes: &[(u8, u64)]| sizes.iter().find(|(size, _)| *size == 8).map(|&(_, n)| n);
+        let total = &audit.total;
+        let gangs = [&total.max_gang, &total.max_gang_compacted, &total.max_gang_ideal].map(|sizes| of_8(sizes));
+        (audit.compaction.moves, gangs.map(Option::unwrap))
+    };
+    assert_eq!(of(true, true), (1, [0, 1, 1]));
+    assert_eq!(of(true, false), (1, [0, 1, 1]));
+    assert_eq!(of(false, false), (0, [0, 0, 1]));
+}

@@ -128,10 +128,44 @@ fn check_regions(state: &State, audit: &Audit, within: Within) {
     }
 }
 
+/// What compass makes of the cluster by events that need nothing, until nothing moves; `None` where no event takes place.
+fn compacted_by_events(state: &State) -> Option<State> {
+    let mut state = State::new(state.cluster().clone());
+    for event in 0.. {
+        let mut cluster = state.into_cluster();
+        let nothing = JobSpec { name: &format!("event {event}"), ..JobSpec::default() };
+        let job = cluster.register(&nothing, 1).unwrap();
+        state = State::new(cluster);
+        let decision = CommitLoop::new(&mut state, options(Policy::Compass)).decide(QueueEntry::Submit(job), 0).clone();
+        if decision.status != Status::Placed {
+            return None;
+        }
+        if decision.migrations.is_empty() {
+            break;
+        }
+    }
+    Some(state)
+}
+
+fn check_compaction(state: &State, audit: &Audit) {
+    let Some(compact) = compacted_by_events(state) else { return };
+    assert_eq!((audit.compaction.partial, audit.compaction.outside), (compact.n_partial(), compact.n_outside()));
+    for &(size, n) in &audit.total.max_gang_compacted {
+        assert_eq!(n, compact.pools().iter().map(|pool| pool.max_instances(size)).sum::<u64>());
+    }
+    let before = state.cluster();
+    let instances = before.job_ids().filter(|&job| before.job(job).runs()).flat_map(|job| before.instances_of(job));
+    let moved: Vec<_> =
+        instances.filter(|&one| before.instance(one).node() != compact.cluster().instance(one).node()).collect();
+    let gpus = moved.iter().map(|&one| u64::from(before.request_of(before.instance(one).job()).gpus)).sum();
+    assert_eq!((audit.compaction.moves, audit.compaction.moved_gpus), (moved.len() as u64, gpus));
+}
+
 fn check(state: &mut State, waiting: Option<&[JobId]>) {
     let audit = audit(state, waiting);
     let cluster = state.cluster();
     check_stranded(cluster, &audit, waiting);
+    check_compaction(state, &audit);
     check_regions(state, &audit, Within::Domain);
     check_regions(state, &audit, Within::Rack);
     for (free, alike) in audit.total.by_free.iter().enumerate() {
