@@ -20,7 +20,7 @@ use crate::workload::synthetic::Mix;
 
 pub(super) use generate::{GenerateClusterArgs, GenerateCommand, GenerateQueueArgs, GenerateTraceArgs};
 pub(super) use import::ImportCommand;
-pub(super) use plan::PlanArgs;
+pub(super) use plan::{ExplainArgs, PlanArgs, PlanHow};
 pub(super) use simulate::SimulateArgs;
 pub(super) use sweep::{Days, MergeArgs, SweepArgs};
 
@@ -73,6 +73,9 @@ pub(super) enum Command {
     /// Make room for a job with the fewest moves of what runs
     #[command(after_long_help = help::PLAN)]
     Plan(PlanArgs),
+    /// Say why a job waits, where it nearly fits, and what would let it start
+    #[command(after_long_help = help::EXPLAIN)]
+    Explain(ExplainArgs),
     /// Say how fragmented a cluster is, and what that costs
     #[command(after_long_help = help::AUDIT)]
     Audit(AuditArgs),

@@ -177,6 +177,30 @@ Examples:
   slotwise plan --cluster c.json --target sif=0 --max-moves 100"
 );
 
+pub(super) const EXPLAIN: &str = concat!(
+    snapshot!(),
+    queue!(),
+    "\
+The job is looked at alone, on the cluster as it is, whatever a policy may think
+of it. why is capacity (too few GPUs are free on schedulable nodes),
+fragmentation (enough, but they cannot be packed) or constraint; binding has the
+fewest of cpu, memory, model, domain or rack, and cordon without which it would
+fit, nothing moved.
+Every node is in one class, by the first that is true: unschedulable,
+wrong-model, too-small (for an instance, even when empty), topology (in no
+domain or rack), gpu-busy (with the thousandths that it has: all free GPUs, or
+for a share the most left of one device), no-cpu, no-memory; else one fits.
+The nearest placement is the one that lacks the fewest instances, for within in
+the best domain or rack. The plan is that of `slotwise plan`, which has its
+options explained. Exit code 0 also where the job cannot start.
+
+Examples:
+  slotwise explain --cluster c.json --queue q.jsonl --job b
+  slotwise explain --cluster slurm:nodes.json,jobs.json \\
+    --queue slurm:nodes.json,jobs.json --job 1234 --mode hitless
+  slotwise explain --cluster c.json --queue q.jsonl --job b --pin 'prod-*'"
+);
+
 pub(super) const AUDIT: &str = concat!(
     snapshot!(),
     queue!(),

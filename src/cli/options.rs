@@ -55,6 +55,7 @@ fn inputs(command: &Command) -> Vec<&str> {
         }
         Command::Generate(GenerateCommand::Queue(args)) => args.from.as_deref().into_iter().collect(),
         Command::Plan(args) => std::iter::once(&args.cluster.cluster[..]).chain(args.queue.as_deref()).collect(),
+        Command::Explain(args) => vec![&args.cluster.cluster, &args.queue],
         Command::Audit(args) => std::iter::once(&args.cluster.cluster[..]).chain(args.queue.as_deref()).collect(),
         Command::Simulate(args) => {
             let others = [&args.cluster, &args.events, &args.typical.typical].into_iter().flatten().map(String::as_str);

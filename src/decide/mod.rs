@@ -7,6 +7,7 @@ mod audit;
 mod bulk_scorer;
 mod commit_loop;
 mod need;
+mod obstacles;
 mod offers;
 mod placer;
 pub mod policy;
@@ -24,6 +25,7 @@ pub use audit::{
     RegionFigures, Regions, StartableJobs, Stranded, Threshold, WccFigures, audit,
 };
 pub use commit_loop::{CommitLoop, Decision, PlaceOptions, Status};
+pub use obstacles::{Constraint, Nearest, NodeClass, Obstacle, Obstacles, RegionFit, obstacles};
 pub use offers::{Offer, OfferKind, offers};
 pub use policy::{Arithmetic, Policy};
 pub use repack::Repack;

@@ -213,7 +213,7 @@ fn regions(cluster: &Cluster, within: Within, regions: &Regions) -> String {
 }
 
 /// The name of a domain, with its rack's, or of a rack.
-fn region_name(cluster: &Cluster, within: Within, number: u32) -> String {
+pub(super) fn region_name(cluster: &Cluster, within: Within, number: u32) -> String {
     match within {
         Within::Rack => cluster.rack_name(RackId(number)).to_owned(),
         Within::Domain => {

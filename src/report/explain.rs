@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use super::number::grouped;
+use super::number::{grouped, thousandths};
 use super::table::{Align, Rows, facts};
-use crate::cluster::{Cluster, JobId};
-use crate::decide::{Offer, Why};
+use crate::cluster::{Cluster, JobId, WHOLE_GPU};
+use crate::decide::{Offer, OfferKind, Why};
 use crate::simulate::{Cause, Explanation, FirstTry, Scenario, Wait};
 
 /// Waits that a table shows, the longest ones.
@@ -16,6 +16,11 @@ const SHOWN: usize = 10;
 pub struct OffersOut<'a> {
     free_gpus: u64,
     asks_gpus: u64,
+    /// Of a share: in thousandths, what shared devices have left included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    free_gpu_milli: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    asks_gpu_milli: Option<u64>,
     nodes: Vec<OfferOut<'a>>,
 }
 
@@ -32,7 +37,11 @@ struct OfferOut<'a> {
 impl<'a> OffersOut<'a> {
     /// Of a job of a cluster on which `free_gpus` GPUs are free.
     pub fn new(cluster: &'a Cluster, job: JobId, free_gpus: u64, offers: &[Offer]) -> Self {
-        let asks_gpus = u64::from(cluster.job(job).instances()) * u64::from(cluster.request_of(job).gpus);
+        let request = cluster.request_of(job);
+        let asks_milli =
+            u64::from(cluster.job(job).instances()) * u64::from(request.gpus) * u64::from(request.gpu_milli);
+        let open = offers.iter().filter(|offer| offer.kind != OfferKind::Cordoned);
+        let free_milli: u64 = open.map(|offer| offer.left_milli).sum();
         let one = |offer: &Offer| OfferOut {
             kind: offer.kind.name(),
             free_gpus: offer.free,
@@ -41,7 +50,14 @@ impl<'a> OffersOut<'a> {
             allowed: offer.allowed,
             first: offer.first.iter().map(|&node| cluster.node_name(node)).collect(),
         };
-        Self { free_gpus, asks_gpus, nodes: offers.iter().map(one).collect() }
+        let of_share = |milli: u64| request.is_share().then_some(milli);
+        Self {
+            free_gpus,
+            asks_gpus: asks_milli.div_ceil(u64::from(WHOLE_GPU)),
+            free_gpu_milli: of_share(free_milli),
+            asks_gpu_milli: of_share(asks_milli),
+            nodes: offers.iter().map(one).collect(),
+        }
     }
 
     /// For people.
@@ -61,7 +77,11 @@ impl<'a> OffersOut<'a> {
             cells.push(offer.first.join(" "));
             rows.push(cells);
         }
-        let free = format!("{} GPUs free, {} asked for\n", grouped(self.free_gpus), grouped(self.asks_gpus));
+        let [free, asks] = match (self.free_gpu_milli, self.asks_gpu_milli) {
+            (Some(free), Some(asks)) => [free, asks].map(thousandths),
+            _ => [self.free_gpus, self.asks_gpus].map(grouped),
+        };
+        let free = format!("{free} GPUs free, {asks} asked for\n");
         if self.nodes.is_empty() { free } else { free + &rows.text() }
     }
 }

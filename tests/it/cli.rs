@@ -9,6 +9,7 @@ use expect_test::{ExpectFile, expect_file};
 mod agree;
 mod audit;
 mod backends;
+mod explain;
 mod fgd;
 mod page;
 #[cfg(unix)]
@@ -92,6 +93,7 @@ fn every_command_has_a_help_with_examples() {
         "import slurm",
         "import kubernetes",
         "plan",
+        "explain",
     ] {
         let output = run(&format!("{command} --help"));
         assert_eq!(output.status.code(), Some(0));
