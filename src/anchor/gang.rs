@@ -21,15 +21,19 @@ pub(super) fn place_gang(mover: &mut Mover<'_, '_>, job: JobId) -> bool {
     };
     let regions = mover.transaction.state().regions(within);
     let wanted = mover.transaction.cluster().job(job).instances();
-    // The tightest region that can take the gang step by step keeps the others whole; after them, all others.
-    let mut order: Vec<(u64, usize)> = regions
+    // Of the regions that can take the gang step by step the tightest keeps the others whole, and an intact one is opened
+    // last; after them, all others.
+    let mut order: Vec<(bool, bool, u64, usize)> = regions
         .iter()
         .enumerate()
-        .map(|(i, nodes)| (room_in(mover, nodes, &request), i))
-        .filter(|&(_, i)| could_hold(mover, &regions[i], &request, wanted))
+        .filter(|(_, nodes)| could_hold(mover, nodes, &request, wanted))
+        .map(|(i, nodes)| {
+            let room = room_in(mover, nodes, &request);
+            (room < u64::from(wanted), mover.transaction.state().is_intact(nodes), room, i)
+        })
         .collect();
-    order.sort_by_key(|&(room, i)| (room < u64::from(wanted), room, i));
-    order.into_iter().any(|(_, i)| {
+    order.sort_unstable();
+    order.into_iter().any(|(.., i)| {
         let nodes = mover.transaction.state().regions(within)[i].clone();
         place_in(mover, job, &request, Some(&nodes))
     })

@@ -15,7 +15,7 @@ mod state;
 mod transaction;
 
 pub use choose::takes;
-pub use operators::{place, remove, remove_together};
+pub use operators::{compact, place, remove, remove_together};
 pub use pool_state::PoolState;
 pub use rules::{Rules, Trigger, Variant};
 pub use shape::{Kind, Outside, Shape};

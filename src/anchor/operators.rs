@@ -1,6 +1,6 @@
 //! Place, Remove and Compact as one event each (§4.3 and algorithm 1).
 
-use super::compact::{compact, drain_excess, replace_excess};
+use super::compact::{compact as compact_pool, drain_excess, replace_excess};
 use super::gang::{fill_vacancy, place_gang};
 use super::mover::Mover;
 use super::paper;
@@ -106,6 +106,11 @@ pub fn remove_together(transaction: &mut Transaction<'_>, jobs: &[JobId], rules:
     after_event(&mut mover, rules);
 }
 
+/// Compacts as an event of its own, with nothing that comes or goes. What one event leaves another may still repair.
+pub fn compact(transaction: &mut Transaction<'_>, rules: &Rules) {
+    after_event(&mut Mover::new(transaction, rules), rules);
+}
+
 fn after_event(mover: &mut Mover<'_, '_>, rules: &Rules) {
     if rules.trigger == Trigger::EveryEvent {
         restore(mover, rules.variant);
@@ -134,7 +139,7 @@ fn compact_dirty(mover: &mut Mover<'_, '_>) {
         if mover.transaction.state().pool(pool).is_compact() {
             continue;
         }
-        if !compact(mover, pool) {
+        if !compact_pool(mover, pool) {
             unfinished.push(pool);
         }
         // Its own moves have marked it again.

@@ -152,6 +152,11 @@ impl State {
         region == Some(number)
     }
 
+    /// Whether all of these nodes, those of a region, are there for one gang: each schedulable, and no GPU held.
+    pub fn is_intact(&self, region: &[NodeId]) -> bool {
+        region.iter().map(|&id| self.cluster.node(id)).all(|node| node.schedulable() && node.busy() == 0)
+    }
+
     /// Free GPUs on schedulable nodes.
     pub fn free_gpus(&self) -> u64 {
         self.free_gpus

@@ -14,14 +14,14 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
 use super::help;
 use crate::anchor::Trigger;
-use crate::decide::Policy;
+use crate::decide::{Policy, Threshold};
 use crate::evaluate::{Choice, Crossover};
 use crate::formats::GpusPerProc;
 use crate::workload::synthetic::Mix;
 
 pub(super) use generate::{GenerateClusterArgs, GenerateCommand, GenerateQueueArgs, GenerateTraceArgs};
 pub(super) use import::ImportCommand;
-pub(super) use plan::PlanArgs;
+pub(super) use plan::{ExplainArgs, PlanArgs, PlanHow};
 pub(super) use replay::ReplayArgs;
 pub(super) use simulate::SimulateArgs;
 pub(super) use sweep::{Days, MergeArgs, SweepArgs};
@@ -75,6 +75,9 @@ pub(super) enum Command {
     /// Make room for a job with the fewest moves of what runs
     #[command(after_long_help = help::PLAN)]
     Plan(PlanArgs),
+    /// Say why a job waits, where it nearly fits, and what would let it start
+    #[command(after_long_help = help::EXPLAIN)]
+    Explain(ExplainArgs),
     /// Say how fragmented a cluster is, and what that costs
     #[command(after_long_help = help::AUDIT)]
     Audit(AuditArgs),
@@ -225,7 +228,13 @@ pub(super) struct PlaceArgs {
 pub(super) struct AuditArgs {
     #[command(flatten)]
     pub(super) cluster: ClusterArg,
-    /// Exit with 3 if there are more avoidable partial nodes than this
+    /// The jobs that wait (JSONL, - for standard input, may be gzip'd), or kubernetes:FILE[,FILE…], slurm:FILE[,FILE…]
+    #[arg(long, value_name = "QUEUE")]
+    pub(super) queue: Option<String>,
+    /// Exit with 3 if a measure is above this: SIF, as in 0.05, or another as in n-sif=10; may be given again
+    #[arg(long, value_name = "[MEASURE=]NUMBER")]
+    pub(super) fail_above: Vec<Threshold>,
+    /// The same as --fail-above n-sif=N
     #[arg(long, value_name = "N")]
     pub(super) max_sif_nodes: Option<u64>,
 }

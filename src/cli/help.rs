@@ -183,20 +183,61 @@ Examples:
   slotwise plan --cluster c.json --target sif=0 --max-moves 100"
 );
 
+pub(super) const EXPLAIN: &str = concat!(
+    snapshot!(),
+    queue!(),
+    "\
+The job is looked at alone, on the cluster as it is, whatever a policy may think
+of it. why is capacity (too few GPUs are free on schedulable nodes),
+fragmentation (enough, but they cannot be packed) or constraint; binding has the
+fewest of cpu, memory, model, domain or rack, and cordon without which it would
+fit, nothing moved.
+Every node is in one class, by the first that is true: unschedulable,
+wrong-model, too-small (for an instance, even when empty), topology (in no
+domain or rack), gpu-busy (with the thousandths that it has: all free GPUs, or
+for a share the most left of one device), no-cpu, no-memory; else one fits.
+The nearest placement is the one that lacks the fewest instances, for within in
+the best domain or rack. The plan is that of `slotwise plan`, which has its
+options explained. Exit code 0 also where the job cannot start.
+
+Examples:
+  slotwise explain --cluster c.json --queue q.jsonl --job b
+  slotwise explain --cluster slurm:nodes.json,jobs.json \\
+    --queue slurm:nodes.json,jobs.json --job 1234 --mode hitless
+  slotwise explain --cluster c.json --queue q.jsonl --job b --pin 'prod-*'"
+);
+
 pub(super) const AUDIT: &str = concat!(
     snapshot!(),
+    queue!(),
     "\
 The first finding is what an operator can gain. F is the share of partial
-nodes; Φ* counts those that no packing of what runs avoids; SIF is the rest.
+nodes; F* and Φ* are those that no packing of what runs avoids; SIF is the rest.
 Φ*, SIF and the largest gangs are exact. WCC: there are 1-GPU instances enough
 to fill every slot of the Anchor-Based Space, slack is how many are to spare.
 Outside Σ: the slots of a node's larger instances are wider than the node
 (slots-overflow), or 1-GPU instances take more than those slots leave them
 (no-vacancy).
+Instances that fit count GPUs on schedulable nodes: now, once Compact has run to
+its end (pins kept), ideally packed (pins ignored), and within one NVLink domain
+or rack. An intact domain or rack is schedulable and free as a whole; Φ* of one
+packs what runs there inside it.
+Every free GPU is counted once, under the first cause that is true: cordon;
+model (no job allows it); cpu, memory (what is left of it on the node is too
+little even at the least that any job asks a GPU); shape (no mix of instance
+sizes fills them); else it is usable. The jobs are those of --queue, else those
+that run.
+--queue has the jobs that wait. Each is looked at alone on the cluster as it is:
+pending though free are those blocked by fragmentation or constraint.
+--fail-above compares exactly: sif (the default) and f are quotients; n-sif,
+stranded (free GPUs), outside-abs (nodes) and pending (jobs) are counts.
 
 Examples:
   slotwise audit --cluster c.json
-  slotwise audit --cluster c.json --max-sif-nodes 10 || echo fragmented
+  slotwise audit --cluster c.json --queue q.jsonl
+  slotwise audit --cluster kubernetes:dump.json --queue kubernetes:dump.json
+  slotwise audit --cluster c.json --fail-above 0.05 || echo fragmented
+  slotwise audit --cluster c.json --queue q.jsonl --fail-above pending=0
   slotwise audit --cluster alibaba-2026:nodes.csv"
 );
 

@@ -55,7 +55,8 @@ fn inputs(command: &Command) -> Vec<&str> {
         }
         Command::Generate(GenerateCommand::Queue(args)) => args.from.as_deref().into_iter().collect(),
         Command::Plan(args) => std::iter::once(&args.cluster.cluster[..]).chain(args.queue.as_deref()).collect(),
-        Command::Audit(args) => vec![&args.cluster.cluster],
+        Command::Explain(args) => vec![&args.cluster.cluster, &args.queue],
+        Command::Audit(args) => std::iter::once(&args.cluster.cluster[..]).chain(args.queue.as_deref()).collect(),
         Command::Simulate(args) => replayed(&args.replay).chain(args.typical.typical.as_deref()).collect(),
         Command::Sweep(args) => replayed(&args.replay).collect(),
         Command::Merge(args) => args.files.iter().map(String::as_str).collect(),

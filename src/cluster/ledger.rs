@@ -178,6 +178,11 @@ impl Cluster {
         &self.domain_parts[domain.index()].1
     }
 
+    /// The rack of a domain, if its nodes name one.
+    pub fn domain_rack(&self, domain: DomainId) -> Option<RackId> {
+        self.domain_parts[domain.index()].0
+    }
+
     /// All jobs ever registered: running, queued and gone.
     pub fn jobs(&self) -> &[Job] {
         &self.jobs

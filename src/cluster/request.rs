@@ -42,6 +42,11 @@ impl Request {
     pub fn is_share(&self) -> bool {
         self.gpu_milli < WHOLE_GPU
     }
+
+    /// The GPUs of an instance for people, as in `4`, or `0.250` of a share.
+    pub fn gpus_text(&self) -> String {
+        if self.is_share() { format!("0.{:03}", self.gpu_milli) } else { self.gpus.to_string() }
+    }
 }
 
 /// The thousandths of a whole GPU.

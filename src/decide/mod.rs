@@ -7,9 +7,9 @@ mod audit;
 mod bulk_scorer;
 mod commit_loop;
 mod decision;
-mod findings;
 mod mix;
 mod need;
+mod obstacles;
 mod offers;
 mod placer;
 pub mod policy;
@@ -23,9 +23,13 @@ mod tournament;
 mod walk;
 mod why;
 
-pub use audit::{Audit, Figures, PoolFigures, WccFigures, audit};
+pub use audit::{
+    Audit, Compaction, Figures, Measure, NoThreshold, NodesByFree, Part, Pending, PendingJobs, PoolFigures,
+    RegionFigures, Regions, StartableJobs, Stranded, Threshold, WccFigures, audit,
+};
 pub use commit_loop::{CommitLoop, PlaceOptions};
 pub use decision::{Decision, Status};
+pub use obstacles::{Constraint, Nearest, NodeClass, Obstacle, Obstacles, RegionFit, obstacles};
 pub use offers::{Offer, OfferKind, offers};
 pub use policy::{Arithmetic, Policy, Reordering};
 pub use repack::Repack;

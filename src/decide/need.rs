@@ -18,6 +18,8 @@ pub(super) struct Need {
     pub(super) pools: Box<[PoolId]>,
     /// The same as a flag for each pool.
     admitted: Box<[bool]>,
+    /// Whether unschedulable nodes are looked at as if they were not.
+    despite_cordons: bool,
 }
 
 impl Need {
@@ -34,7 +36,13 @@ impl Need {
             limited: request.cpu_milli > 0 || request.memory_mib > 0,
             admitted,
             pools,
+            despite_cordons: false,
         }
+    }
+
+    /// The same need where no node were unschedulable. Counts of the pools do not know of that.
+    pub(super) fn despite_cordons(self) -> Self {
+        Self { despite_cordons: true, ..self }
     }
 
     /// True if it asks for less than a whole GPU.
@@ -49,7 +57,7 @@ impl Need {
 
     /// Whether a node's cordon, size and model allow an instance.
     pub(super) fn allows(&self, node: &Node) -> bool {
-        node.schedulable() && self.admitted[node.pool().index()]
+        (node.schedulable() || self.despite_cordons) && self.admitted[node.pool().index()]
     }
 
     /// Whether a node's free CPU and memory are enough for one instance more.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::need::Need;
 use super::policy::{Method, Policy};
 use crate::anchor::{self, Kind, Shape, State};
-use crate::cluster::{JobId, NodeId};
+use crate::cluster::{Cluster, JobId, NodeId, WHOLE_GPU};
 
 /// Names that are kept of each kind.
 const FIRST: usize = 5;
@@ -21,6 +21,8 @@ pub enum OfferKind {
     Pool,
     /// It is outside Σ.
     Outside,
+    /// No GPU of it is free, but shares leave something of one, which is of use to another share.
+    Shared,
     /// No GPU of it is free.
     Full,
     /// Nothing is placed there.
@@ -37,6 +39,7 @@ impl OfferKind {
             Self::Slotted => "slotted",
             Self::Pool => "pool",
             Self::Outside => "outside",
+            Self::Shared => "shared",
             Self::Full => "full",
             Self::Cordoned => "cordoned",
             Self::Unfit => "unfit",
@@ -51,6 +54,8 @@ pub struct Offer {
     pub kind: OfferKind,
     /// Free GPUs of each.
     pub free: u8,
+    /// Thousandths of GPUs left on all of them together, those of shared devices included.
+    pub left_milli: u64,
     /// How many they are.
     pub nodes: u64,
     /// Those of them that can take an instance as they are: GPUs, CPU, memory and model.
@@ -73,6 +78,7 @@ pub fn offers(state: &State, policy: Policy, job: JobId) -> Vec<Offer> {
         let kind = match Shape::of(node.capacity(), node.composition()).kind {
             _ if !node.schedulable() => OfferKind::Cordoned,
             _ if !need.pools.contains(&node.pool()) => OfferKind::Unfit,
+            _ if node.free_gpus() == 0 && need.is_share() && left_of_shared(cluster, id) > 0 => OfferKind::Shared,
             _ if node.free_gpus() == 0 && node.capacity() > 0 => OfferKind::Full,
             Kind::Empty => OfferKind::Empty,
             Kind::Slotted => OfferKind::Slotted,
@@ -80,7 +86,7 @@ pub fn offers(state: &State, policy: Policy, job: JobId) -> Vec<Offer> {
             Kind::Outside(_) => OfferKind::Outside,
         };
         let free = node.free_gpus();
-        let new = || Offer { kind, free, nodes: 0, fit: 0, allowed: 0, first: Vec::new() };
+        let new = || Offer { kind, free, left_milli: 0, nodes: 0, fit: 0, allowed: 0, first: Vec::new() };
         let offer = offers.entry((kind, free)).or_insert_with(new);
         let fits = need.room(cluster, id) > 0;
         let allowed = fits
@@ -94,6 +100,7 @@ pub fn offers(state: &State, policy: Policy, job: JobId) -> Vec<Offer> {
         if allowed && offer.allowed == 0 {
             offer.first.clear();
         }
+        offer.left_milli += u64::from(free) * u64::from(WHOLE_GPU) + left_of_shared(cluster, id);
         offer.nodes += 1;
         offer.fit += u64::from(fits);
         offer.allowed += u64::from(allowed);
@@ -102,4 +109,9 @@ pub fn offers(state: &State, policy: Policy, job: JobId) -> Vec<Offer> {
         }
     }
     offers.into_values().collect()
+}
+
+/// The thousandths that shares leave of the devices of a node that they lie on.
+fn left_of_shared(cluster: &Cluster, id: NodeId) -> u64 {
+    cluster.shared_left(id).map(|(_, left)| u64::from(left)).sum()
 }

@@ -134,7 +134,7 @@ impl Placer {
             _ => (number, RegionRoom::of(state, need, nodes)),
         });
         let able = rooms.filter(|(_, room)| room.room >= wanted);
-        able.min_by_key(|&(number, room)| order.key(room.free, number as u32)).map(|(number, _)| number)
+        able.min_by_key(|&(number, room)| room.key(order, number as u32)).map(|(number, _)| number)
     }
 
     fn fill_region(

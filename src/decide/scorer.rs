@@ -7,8 +7,8 @@
 
 use super::bulk_scorer::BulkScorer;
 use super::need::{Need, Needs};
-use super::policy::Arithmetic;
 use super::policy::score::Scoring;
+use super::policy::{Arithmetic, Order};
 use super::region::RegionRoom;
 use super::tournament::Tournament;
 use crate::anchor::{State, Transaction};
@@ -253,11 +253,11 @@ fn score(scoring: &Scoring, cluster: &Cluster, need: &Need, ask: &Ask, id: NodeI
     if need.allows(node) && need.has_cpu_and_memory(node) { scoring.of(cluster, id, ask) } else { None }
 }
 
-/// Of the regions that can take the whole gang the one with the fewest free GPUs, as for best-fit.
+/// The region that best-fit would take, of those that can take the whole gang.
 fn choose_region(state: &State, need: &Need, within: Within, instances: u32) -> Option<usize> {
     let rooms = state.regions(within).iter().map(|nodes| RegionRoom::of(state, need, nodes));
     let able = rooms.enumerate().filter(|(_, room)| room.room >= u64::from(instances));
-    able.min_by_key(|&(number, room)| (room.free, number)).map(|(number, _)| number)
+    able.min_by_key(|&(number, room)| room.key(Order::FewestFree, number as u32)).map(|(number, _)| number)
 }
 
 /// Which nodes changed, in the order of the changes; the oldest are forgotten.

@@ -1,51 +1,25 @@
 //! The audit of a cluster.
 
-use serde::Serialize;
-use serde::ser::Serializer;
+mod document;
 
-use super::json::append_line;
+use serde::Serialize;
+
 use super::number::{grouped, percent};
 use super::phi_star::{WccReport, wcc_text};
-use super::table::{Align, Rows, facts};
-use crate::cluster::{Cluster, MAX_GPUS, NodeId, PoolId};
-use crate::decide::{Audit, Figures};
+use super::table::{Align, Rows, facts, wrapped};
+use crate::cluster::{Cluster, DomainId, NodeId, PoolId, RackId, Within};
+use crate::decide::{Audit, Figures, Part, Pending, RegionFigures, Regions, Stranded, Why};
+
+pub use document::audit_json;
 
 /// Nodes outside Σ that the table names.
 const NAMED: usize = 20;
 
-/// Appends the audit as one document.
-///
-/// # Errors
-/// As [`append_line`].
-pub fn audit_json(out: &mut Vec<u8>, cluster: &Cluster, audit: &Audit) -> Result<(), serde_json::Error> {
-    let pools = audit.pools.iter().map(|pool| PoolOut {
-        figures: FiguresOut::new(cluster, &pool.figures),
-        pool: PoolKey::new(cluster, pool.pool),
-    });
-    append_line(
-        out,
-        &AuditOut {
-            figures: FiguresOut::new(cluster, &audit.total),
-            pools: pools.collect(),
-            findings: &audit.findings,
-        },
-    )
-}
+/// Domains, racks and waiting jobs that the table names.
+const SHOWN: usize = 5;
 
-#[derive(Serialize)]
-struct AuditOut<'a> {
-    #[serde(flatten)]
-    figures: FiguresOut<'a>,
-    pools: Vec<PoolOut<'a>>,
-    findings: &'a [String],
-}
-
-#[derive(Serialize)]
-struct PoolOut<'a> {
-    #[serde(flatten)]
-    figures: FiguresOut<'a>,
-    pool: PoolKey<'a>,
-}
+/// Characters of a line of findings.
+const WIDTH: usize = 78;
 
 #[derive(Serialize)]
 struct PoolKey<'a> {
@@ -60,144 +34,133 @@ impl<'a> PoolKey<'a> {
     }
 }
 
-#[derive(Serialize)]
-struct FiguresOut<'a> {
-    nodes: u64,
-    gpus: u64,
-    busy_gpus: u64,
-    free_gpus: u64,
-    empty: u64,
-    partial: u64,
-    full: u64,
-    phi_star: u64,
-    n_sif: i64,
-    f: f64,
-    sif: f64,
-    wcc: Option<WccReport>,
-    outside_abs: Vec<OutsideOut<'a>>,
-    max_gang: BySize<'a>,
-    max_gang_ideal: BySize<'a>,
-}
-
-#[derive(Serialize)]
-struct OutsideOut<'a> {
-    node: &'a str,
-    reason: &'static str,
-}
-
-impl<'a> FiguresOut<'a> {
-    fn new(cluster: &'a Cluster, figures: &'a Figures) -> Self {
-        let outside = figures.outside_abs.iter();
-        Self {
-            nodes: figures.nodes,
-            gpus: figures.gpus,
-            busy_gpus: figures.busy_gpus,
-            free_gpus: figures.free_gpus(),
-            empty: figures.empty,
-            partial: figures.partial,
-            full: figures.full,
-            phi_star: figures.phi_star,
-            n_sif: figures.n_sif(),
-            f: figures.f(),
-            sif: figures.sif(),
-            wcc: wcc(figures),
-            outside_abs: outside
-                .map(|&(node, why)| OutsideOut { node: cluster.node_name(node), reason: why.name() })
-                .collect(),
-            max_gang: BySize(&figures.max_gang),
-            max_gang_ideal: BySize(&figures.max_gang_ideal),
-        }
-    }
-}
-
 fn wcc(figures: &Figures) -> Option<WccReport> {
     figures.wcc.map(|wcc| WccReport { holds: wcc.holds, slack: wcc.slack })
 }
 
-/// Counts by instance size, as an object in the order of the sizes.
-struct BySize<'a>(&'a [(u8, u64)]);
-
-impl Serialize for BySize<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().copied())
-    }
-}
-
-/// The audit for people: findings first, then the totals, nodes by free GPUs, pools, and which gangs fit.
+/// The audit for people: findings first, then the totals, who waits, what is stranded, which gangs fit, and where.
 pub fn audit_table(cluster: &Cluster, audit: &Audit) -> String {
     let mut text = String::from("FINDINGS\n");
     for finding in &audit.findings {
-        text += &format!("- {}\n", super::table::printable(finding));
+        text += &format!("- {}\n", wrapped(finding, WIDTH).join("\n  "));
     }
-    let total = &audit.total;
     text += "\nTOTALS\n";
-    text += &facts(&[
-        (
-            "GPUs",
-            format!(
-                "{}: {} busy ({}), {} free",
-                grouped(total.gpus),
-                grouped(total.busy_gpus),
-                percent(total.busy_gpus, total.gpus),
-                grouped(total.free_gpus())
-            ),
-        ),
-        (
-            "nodes",
-            format!(
-                "{}: {} full, {} partial, {} empty",
-                grouped(total.nodes),
-                grouped(total.full),
-                grouped(total.partial),
-                grouped(total.empty)
-            ),
-        ),
-        ("F", format!("{:.5} (partial nodes: {})", total.f(), grouped(total.partial))),
-        ("Φ*", format!("{} of these are inherent: no packing of what runs avoids them", grouped(total.phi_star))),
-        ("SIF", format!("{:.5} (avoidable partial nodes, N·SIF: {})", total.sif(), grouped(total.n_sif()))),
-        ("WCC", wcc_text(wcc(total))),
-        ("outside Σ", grouped(total.outside_abs.len() as u64)),
-    ]);
+    text += &totals(audit);
+    if let Some(pending) = audit.pending.as_ref().filter(|pending| pending.jobs() > 0) {
+        text += "\nWAITING JOBS, EACH ALONE ON THE CLUSTER AS IT IS\n";
+        text += &waiting(cluster, pending);
+    }
     text += "\nNODES BY FREE GPUS\n";
-    text += &by_free(cluster);
+    text += &by_free(&audit.total);
+    text += "\nFREE GPUS, AND WHAT KEEPS THEM FROM USE\n";
+    text += &stranded(&audit.total.stranded);
     if audit.pools.len() > 1 {
         text += "\nPOOLS\n";
         text += &pools(cluster, audit);
     }
+    for (within, name, all) in [(Within::Domain, "DOMAINS", &audit.domains), (Within::Rack, "RACKS", &audit.racks)] {
+        if !all.each.is_empty() {
+            text += &format!("\n{name}\n{}", regions(cluster, within, all));
+        }
+    }
     text += "\nINSTANCES THAT FIT, BY SIZE\n";
-    text += &gangs(total);
-    if !total.outside_abs.is_empty() {
+    text += &gangs(audit);
+    if !audit.startable.is_empty() {
+        text += "\nJOBS THAT COULD START AT ONCE, BY SIZE\n";
+        text += &startable(audit);
+    }
+    if !audit.total.outside_abs.is_empty() {
         text += "\nNODES OUTSIDE Σ\n";
-        text += &outside(cluster, total);
+        text += &outside(cluster, &audit.total);
     }
     text
 }
 
-fn by_free(cluster: &Cluster) -> String {
-    let (mut open, mut closed) = ([0u64; MAX_GPUS + 1], [0u64; MAX_GPUS + 1]);
-    for node in cluster.nodes() {
-        let counts = if node.schedulable() { &mut open } else { &mut closed };
-        counts[usize::from(node.free_gpus())] += 1;
+fn totals(audit: &Audit) -> String {
+    let (total, compaction) = (&audit.total, &audit.compaction);
+    let [busy, free] = [total.busy_gpus, total.free_gpus()].map(grouped);
+    let share = percent(total.busy_gpus, total.gpus);
+    let [full, partial, empty] = [total.full, total.partial, total.empty].map(grouped);
+    let [moves, moved, left] = [compaction.moves, compaction.moved_gpus, compaction.partial].map(grouped);
+    facts(&[
+        ("GPUs", format!("{}: {busy} busy ({share}), {free} free", grouped(total.gpus))),
+        ("nodes", format!("{}: {full} full, {partial} partial, {empty} empty", grouped(total.nodes))),
+        ("F", format!("{:.5} (partial nodes: {partial})", total.f())),
+        (
+            "F*, Φ*",
+            format!("{:.5} ({} of these no packing of what runs avoids)", total.f_star(), grouped(total.phi_star)),
+        ),
+        ("SIF", format!("{:.5} (avoidable partial nodes, N·SIF: {})", total.sif(), grouped(total.n_sif()))),
+        ("WCC", wcc_text(wcc(total))),
+        ("outside Σ", grouped(total.outside_abs.len() as u64)),
+        ("Compact", format!("{moves} moves ({moved} GPUs), partial nodes left: {left}")),
+    ])
+}
+
+fn waiting(cluster: &Cluster, pending: &Pending) -> String {
+    let [jobs, startable] = [pending.jobs(), pending.startable()].map(grouped);
+    let [capacity, shape, other] =
+        [Why::Capacity, Why::Fragmentation, Why::Constraint].map(|why| grouped(pending.blocked(why)));
+    let mut text = format!("{jobs}: {startable} could start\n");
+    text += &format!("blocked: {capacity} by capacity, {shape} by fragmentation, {other} by constraint\n");
+    let though_free = || pending.alike.iter().filter(|alike| !matches!(alike.why, None | Some(Why::Capacity)));
+    let mut rows = Rows::new(&[
+        ("PENDING THOUGH FREE", Align::Left),
+        ("ASKS", Align::Right),
+        ("ALIKE", Align::Right),
+        ("WHY", Align::Left),
+    ]);
+    for alike in though_free().take(SHOWN) {
+        rows.push([
+            cluster.job_name(alike.jobs[0]).to_owned(),
+            format!("{} × {}", grouped(alike.instances), cluster.request(alike.request).gpus_text()),
+            grouped(alike.jobs.len() as u64),
+            alike.why.map_or("", Why::name).to_owned(),
+        ]);
     }
-    let largest = cluster.nodes().iter().map(|node| usize::from(node.capacity())).max().unwrap_or(0);
-    let most = open.iter().zip(&closed).map(|(open, closed)| open + closed).max().unwrap_or(0).max(1);
+    if !rows.is_empty() {
+        text += &rows.text();
+        text += &more(though_free().count(), SHOWN, "kinds");
+    }
+    text
+}
+
+fn by_free(total: &Figures) -> String {
+    let most = total.by_free.iter().map(|alike| alike.nodes).max().unwrap_or(0).max(1);
     let mut rows = Rows::new(&[
         ("FREE", Align::Right),
         ("NODES", Align::Right),
         ("UNSCHEDULABLE", Align::Right),
         ("", Align::Left),
     ]);
-    for free in 0..=largest {
-        let nodes = open[free] + closed[free];
-        let length = (u128::from(nodes) * 40).div_ceil(u128::from(most)) as usize;
-        rows.push([free.to_string(), grouped(nodes), grouped(closed[free]), "█".repeat(length)]);
+    for (free, alike) in total.by_free.iter().enumerate() {
+        let length = (u128::from(alike.nodes) * 40).div_ceil(u128::from(most)) as usize;
+        rows.push([free.to_string(), grouped(alike.nodes), grouped(alike.unschedulable), "█".repeat(length)]);
+    }
+    rows.text()
+}
+
+fn stranded(stranded: &Stranded) -> String {
+    let &Stranded { cordon, model, cpu, memory, shape, usable } = stranded;
+    let causes = [
+        ("cordon", cordon, "the node is unschedulable"),
+        ("model", model, "no job allows it"),
+        ("CPU", cpu, "too little is left on the node"),
+        ("memory", memory, "too little is left on the node"),
+        ("shape", shape, "no mix of instance sizes fills them"),
+        ("usable", usable, ""),
+    ];
+    let columns = [("", Align::Left), ("GPUS", Align::Right), ("NODES", Align::Right), ("", Align::Left)];
+    let mut rows = Rows::new(&columns);
+    for (name, Part { gpus, nodes }, text) in causes {
+        rows.push([name.to_owned(), grouped(gpus), grouped(nodes), text.to_owned()]);
     }
     rows.text()
 }
 
 fn pools(cluster: &Cluster, audit: &Audit) -> String {
     let right = |name| (name, Align::Right);
-    let columns = ["GPUS/NODE", "NODES", "GPUS", "FREE", "EMPTY", "PARTIAL", "FULL", "Φ*", "N·SIF", "OUTSIDE Σ"];
+    let columns = ["SIZE", "NODES", "GPUS", "FREE", "EMPTY", "PARTIAL", "FULL", "Φ*", "N·SIF", "OUTSIDE"];
     let columns: Vec<_> = std::iter::once(("MODEL", Align::Left)).chain(columns.map(right)).collect();
     let mut rows = Rows::new(&columns);
     for pool in &audit.pools {
@@ -220,12 +183,71 @@ fn pools(cluster: &Cluster, audit: &Audit) -> String {
     rows.text()
 }
 
-fn gangs(total: &Figures) -> String {
-    let right = |name| (name, Align::Right);
-    let mut rows = Rows::new(&["GPUS/INSTANCE", "NOW", "IDEALLY PACKED", "MORE"].map(right));
-    for (&(size, now), &(_, then)) in total.max_gang.iter().zip(&total.max_gang_ideal) {
-        let more = then as i128 - now as i128;
-        rows.push([size.to_string(), grouped(now), grouped(then), grouped(more)]);
+/// How many there are of which kind, and those with the most partial nodes.
+fn regions(cluster: &Cluster, within: Within, regions: &Regions) -> String {
+    let busy = regions.each.iter().filter(|one| one.free_gpus() == 0).count();
+    let partial = regions.each.iter().filter(|one| one.partial > 0).count();
+    let [all, busy, with_partial] = [regions.each.len(), busy, partial].map(|n| grouped(n as u64));
+    let intact = grouped(regions.intact);
+    let mut text = format!("{all}: {intact} intact, {busy} without a free GPU, {with_partial} with partial nodes\n");
+    let mut worst: Vec<(u32, &RegionFigures)> =
+        (0u32..).zip(&regions.each).filter(|(_, one)| one.partial > 0).collect();
+    worst.sort_by_key(|&(number, one)| (std::cmp::Reverse((one.partial, one.free_gpus())), number));
+    let (name, right) = (|name| (name, Align::Left), |name| (name, Align::Right));
+    let first = name(if within == Within::Domain { "RACK/DOMAIN" } else { "RACK" });
+    let columns = ["NODES", "GPUS", "FREE", "EMPTY", "PARTIAL", "FULL", "Φ*", "N·SIF", "CORDONED"];
+    let columns: Vec<_> = std::iter::once(first).chain(columns.map(right)).collect();
+    let mut rows = Rows::new(&columns);
+    for &(number, one) in worst.iter().take(SHOWN) {
+        let numbers = [one.nodes, one.gpus, one.free_gpus(), one.empty, one.partial, one.full, one.phi_star];
+        let mut cells = vec![region_name(cluster, within, number)];
+        cells.extend(numbers.map(grouped));
+        cells.extend([grouped(one.n_sif()), grouped(one.unschedulable)]);
+        rows.push(cells);
+    }
+    if !rows.is_empty() {
+        text += &rows.text();
+        text += &more(worst.len(), SHOWN, "with partial nodes");
+    }
+    text
+}
+
+/// The name of a domain, with its rack's, or of a rack.
+pub(super) fn region_name(cluster: &Cluster, within: Within, number: u32) -> String {
+    match within {
+        Within::Rack => cluster.rack_name(RackId(number)).to_owned(),
+        Within::Domain => {
+            let rack = cluster.domain_rack(DomainId(number)).map(|rack| cluster.rack_name(rack));
+            let domain = cluster.domain_name(DomainId(number));
+            rack.map_or(domain.to_owned(), |rack| format!("{rack}/{domain}"))
+        }
+    }
+}
+
+fn gangs(audit: &Audit) -> String {
+    let total = &audit.total;
+    let columns = ["GPUS/INSTANCE", "NOW", "COMPACTED", "IDEAL", "IN ONE DOMAIN", "IN ONE RACK"];
+    let mut rows = Rows::new(&columns.map(|name| (name, Align::Right)));
+    let of = |list: Option<&Vec<(u8, u64)>>, at: usize| list.map_or("-".to_owned(), |list| grouped(list[at].1));
+    for (at, &(size, now)) in total.max_gang.iter().enumerate() {
+        rows.push([
+            size.to_string(),
+            grouped(now),
+            of(Some(&total.max_gang_compacted), at),
+            of(Some(&total.max_gang_ideal), at),
+            of(audit.domains.max_gang.as_ref(), at),
+            of(audit.racks.max_gang.as_ref(), at),
+        ]);
+    }
+    rows.text()
+}
+
+fn startable(audit: &Audit) -> String {
+    let mut rows = Rows::new(&["GPUS/JOB", "AS", "NOW", "COMPACTED", "IDEAL"].map(|name| (name, Align::Right)));
+    for jobs in &audit.startable {
+        let shape = format!("{} × {}", grouped(jobs.instances), jobs.gpus_per_instance);
+        let [now, compacted, ideal] = [jobs.now, jobs.compacted, jobs.ideal].map(grouped);
+        rows.push([grouped(jobs.gpus), shape, now, compacted, ideal]);
     }
     rows.text()
 }
@@ -236,6 +258,13 @@ fn outside(cluster: &Cluster, total: &Figures) -> String {
     for &(node, why) in total.outside_abs.iter().take(NAMED) {
         rows.push([cluster.node_name(node).to_owned(), holds(node), why.name().to_owned()]);
     }
-    let more = total.outside_abs.len().saturating_sub(NAMED);
-    if more > 0 { format!("{}and {} more\n", rows.text(), grouped(more as u64)) } else { rows.text() }
+    rows.text() + &more(total.outside_abs.len(), NAMED, "")
+}
+
+/// How many more there are than are shown.
+fn more(all: usize, shown: usize, what: &str) -> String {
+    match all.saturating_sub(shown) {
+        0 => String::new(),
+        more => format!("{}\n", format!("and {} more {what}", grouped(more as u64)).trim_end()),
+    }
 }

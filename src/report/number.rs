@@ -27,6 +27,11 @@ pub fn asked(gpus: u8, gpu_milli: u16) -> String {
     }
 }
 
+/// A number of thousandths as a decimal number, as in `1,234.500`.
+pub(super) fn thousandths(n: u64) -> String {
+    format!("{}.{:03}", grouped(n / 1000), n % 1000)
+}
+
 /// An integer with its sign, or `0`: what a change is written as.
 pub(super) fn signed(n: i64) -> String {
     if n > 0 { format!("+{}", grouped(n)) } else { grouped(n) }
@@ -87,6 +92,7 @@ mod tests {
     fn integers_are_grouped() {
         let texts: Vec<String> = [0, 7, 999, 1000, -1000, 1_234_567].map(|n: i64| grouped(n)).into();
         assert_eq!(texts, ["0", "7", "999", "1,000", "-1,000", "1,234,567"]);
+        assert_eq!([thousandths(0), thousandths(250), thousandths(1_234_567)], ["0.000", "0.250", "1,234.567"]);
         assert_eq!([signed(-2), signed(0), signed(3)], ["-2", "0", "+3"]);
     }
 

@@ -118,6 +118,11 @@ impl PlanReport<'_> {
     /// # Errors
     /// As [`append_line`].
     pub fn json(&self, out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
+        append_line(out, &self.document())
+    }
+
+    /// The document.
+    pub(super) fn document(&self) -> impl Serialize + '_ {
         let (cluster, plan) = (self.cluster, self.plan);
         let there_is = plan.feasible == Some(true);
         let name = |&node: &NodeId| cluster.node_name(node);
@@ -138,7 +143,7 @@ impl PlanReport<'_> {
             to: cluster.node_name(step.to),
             gpus: Mask(step.gpus),
         });
-        let document = Document {
+        Document {
             job: match self.goal {
                 Goal::Job(job) => Some(cluster.job_name(job)),
                 Goal::FreeNodes(_) | Goal::FreeRegion(_) | Goal::LeastPartial => None,
@@ -175,8 +180,7 @@ impl PlanReport<'_> {
                 after: self.after.map(|after| after.phi_star as i64),
             },
             ended_by_time_limit: plan.by_clock,
-        };
-        append_line(out, &document)
+        }
     }
 
     /// For people.

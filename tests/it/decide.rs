@@ -193,7 +193,17 @@ fn naive(cluster: &Cluster, job: JobId, policy: Policy) -> Option<Vec<(NodeId, G
         let mut left: Vec<Left> = nodes.iter().map(|&id| left(cluster, id)).collect();
         packs(&mut left, request, instances)
     });
-    let (_, nodes) = able.min_by_key(|&(number, _)| key(free_of(number), number))?;
+    let is_used = |number: usize| -> bool {
+        let unused = |id: NodeId| cluster.node(id).schedulable() && cluster.node(id).busy() == 0;
+        let mut here = cluster.node_ids().filter(|&id| match request.within {
+            None => true,
+            Some(Within::Rack) => cluster.node(id).rack().is_some_and(|rack| rack.index() == number),
+            Some(Within::Domain) => cluster.node(id).domain().is_some_and(|domain| domain.index() == number),
+        });
+        policy != Policy::BestFit || here.any(|id| !unused(id))
+    };
+    // Best-fit opens an intact region last.
+    let (_, nodes) = able.min_by_key(|&(number, _)| (!is_used(number), key(free_of(number), number)))?;
     let mut lefts: Vec<(NodeId, Left)> = nodes.iter().map(|&id| (id, left(cluster, id))).collect();
     let mut chosen = Vec::new();
     for _ in 0..instances {

@@ -6,7 +6,7 @@ use slotwise::decide::{Audit, WccFigures, audit};
 use slotwise::formats::read_cluster_from;
 
 fn audit_of(snapshot: &str) -> Audit {
-    audit(&mut State::new(read_cluster_from("snapshot", snapshot.as_bytes()).unwrap().cluster))
+    audit(&mut State::new(read_cluster_from("snapshot", snapshot.as_bytes()).unwrap().cluster), None)
 }
 
 const MIXED: &str = r#"{"nodes": [
@@ -53,10 +53,11 @@ fn findings_of_a_mixed_cluster() {
         "1 more 7-GPU instance would fit after ideal packing: 0 now, 1 then.",
         "1 more 6-GPU instance would fit after ideal packing: 0 now, 1 then.",
         "1 more 5-GPU instance would fit after ideal packing: 0 now, 1 then.",
+        "Compaction inside Σ takes 2 moves (5 GPUs) and leaves 1 partial node.",
         "2 nodes are outside the Anchor-Based Space: a (no-vacancy), c (slots-overflow).",
         "1 node is unschedulable: c.",
         "2 GPUs are unavailable on 2 nodes: d, e.",
-        "4 free GPUs are stranded on 1 node: the CPU or memory left there is too little even at the least that any running \
+        "4 free GPUs are stranded by CPU on 1 node: the CPU left there is too little even at the least that any running \
          job asks a GPU.",
         "1 node has more CPU or memory in use than there is: b.",
     ];
@@ -89,6 +90,28 @@ fn unavoidable_partial_nodes_are_called_so() {
     let expected = [
         "All 2 partial nodes are unavoidable: no packing of what runs has fewer.",
         "The Workload Composition Condition fails: 6 1-GPU instances are missing to fill all slots of a pool.",
+        "6 free GPUs are stranded by shape on 2 nodes: no mix of the instance sizes of running jobs fills what is free there.",
     ];
     assert_eq!(audit_of(two).findings, expected);
+}
+
+#[test]
+fn compaction_moves_nothing_that_is_pinned() {
+    let half = |job: &str, node: &str, migratable: bool| {
+        format!(
+            r#"{{"job": "{job}", "gpus_per_instance": 4, "migratable": {migratable}, "instances": [{{"node": "{node}"}}]}}"#
+        )
+    };
+    let of = |x: bool, y: bool| {
+        let running = [half("x", "a", x), half("y", "b", y)].join(",");
+        let nodes = r#"{"name": "a", "gpus": 8}, {"name": "b", "gpus": 8}"#;
+        let audit = audit_of(&format!(r#"{{"nodes": [{nodes}], "running": [{running}]}}"#));
+        let of_8 = |sizes: &[(u8, u64)]| sizes.iter().find(|(size, _)| *size == 8).map(|&(_, n)| n);
+        let total = &audit.total;
+        let gangs = [&total.max_gang, &total.max_gang_compacted, &total.max_gang_ideal].map(|sizes| of_8(sizes));
+        (audit.compaction.moves, gangs.map(Option::unwrap))
+    };
+    assert_eq!(of(true, true), (1, [0, 1, 1]));
+    assert_eq!(of(true, false), (1, [0, 1, 1]));
+    assert_eq!(of(false, false), (0, [0, 0, 1]));
 }

@@ -208,7 +208,7 @@ fn audits_are_right() {
             continue;
         }
         let (mut state, _) = load(&case, false).unwrap();
-        let Audit { total, findings, .. } = audit(&mut state);
+        let Audit { total, findings, .. } = audit(&mut state, None);
         check_sizes(&name, "max_gang", case["expect"].get("max_gang"), &total.max_gang);
         check_sizes(&name, "max_gang_ideal", case["expect"].get("max_gang_ideal"), &total.max_gang_ideal);
         assert!(!findings.is_empty());

@@ -1,12 +1,12 @@
 //! Small examples of what each policy chooses, and jobs beyond all bounds.
 
 use slotwise::anchor::State;
-use slotwise::cluster::{ClusterBuilder, JobId, JobSpec, NodeSpec, Seat};
-use slotwise::decide::{Arithmetic, CommitLoop, PlaceOptions, Policy, Status, Why};
+use slotwise::cluster::{Cluster, ClusterBuilder, JobId, JobSpec, NodeSpec, Seat, Within};
+use slotwise::decide::{Arithmetic, CommitLoop, PlaceOptions, Policy, Status, Why, audit};
 use slotwise::fragmentation::fgd::Typical;
 use slotwise::workload::QueueEntry;
 
-use crate::decide_support::{JobPlan, cluster, options, plain_job, plain_nodes, register, run};
+use crate::decide_support::{JobPlan, NodePlan, cluster, options, plain_job, plain_nodes, register, run};
 
 #[test]
 fn an_instance_larger_than_any_node_and_a_gang_beyond_counting_are_blocked() {
@@ -127,4 +127,80 @@ fn a_job_keeps_out_of_the_way_of_what_waits_or_runs_and_not_of_what_is_typical_a
     assert_eq!([place(fgd, 1, &[1], &[]), place(fgd, 3, &[], &[])], [0, 0]);
     // What runs counts for the other: beside the jobs of 4 and 5 one of 3, or three of them.
     assert_eq!([place(ca_fgd, 1, &[1], &[]), place(ca_fgd, 3, &[2], &[])], [0, 1]);
+}
+
+/// Domains of so many nodes of 4 GPUs, of which the first few are taken by jobs of their own.
+fn domains(sizes_and_taken: &[(u32, u32)]) -> Cluster {
+    let plans = (0u8..).zip(sizes_and_taken).flat_map(|(domain, &(nodes, taken))| {
+        let plan = NodePlan { gpus: 4, domain: Some(domain), rack: Some(domain), ..plain_nodes(1).remove(0) };
+        (0..nodes).map(move |at| (plan.clone(), at < taken))
+    });
+    let (mut nodes, taken): (Vec<NodePlan>, Vec<bool>) = plans.unzip();
+    // Cordons make sure that the first jobs go to the nodes that are to be taken.
+    nodes.iter_mut().zip(&taken).for_each(|(node, &taken)| node.cordoned = !taken);
+    let mut cluster = cluster(&nodes);
+    let jobs = 0..taken.iter().filter(|&&taken| taken).count();
+    let jobs: Vec<QueueEntry> =
+        jobs.map(|at| QueueEntry::Submit(register(&mut cluster, &format!("j{at}"), &plain_job(4, 1)))).collect();
+    let (_, cluster) = run(&cluster, &jobs, options(Policy::FirstFit));
+    let mut state = State::new(cluster);
+    let mut transaction = state.begin();
+    for id in transaction.cluster().node_ids().filter(|id| !taken[id.index()]).collect::<Vec<_>>() {
+        transaction.uncordon(id).unwrap();
+    }
+    transaction.commit();
+    state.into_cluster()
+}
+
+/// Where a gang of whole nodes within one domain goes.
+fn domain_of_gang(cluster: &Cluster, instances: u32, policy: Policy) -> Option<u32> {
+    let mut cluster = cluster.clone();
+    let gang = JobPlan { within: Some(Within::Domain), ..plain_job(4, instances) };
+    let gang = register(&mut cluster, "gang", &gang);
+    let (decisions, _) = run(&cluster, &[QueueEntry::Submit(gang)], options(policy));
+    let mut domains =
+        decisions[0].placements.iter().map(|&(node, _)| cluster.node(node).domain().map(|domain| domain.0));
+    let first = domains.next()?;
+    assert!(domains.all(|domain| domain == first));
+    first
+}
+
+#[test]
+fn intact_domains_are_opened_last() {
+    // NVL72: domains of 18 nodes, and two small ones, of which the last is intact.
+    let cluster = domains(&[(18, 0), (18, 3), (18, 11), (4, 1), (4, 0)]);
+    let packing =
+        [Policy::Compass, Policy::BestFit, Policy::Fgd(Arithmetic::Exact), Policy::GpuPacking(Arithmetic::Peer)];
+    for policy in packing {
+        let goes_to = |instances| domain_of_gang(&cluster, instances, policy);
+        // The tightest of those in use; not the small one that is intact, though it would be filled to the last GPU.
+        assert_eq!([2, 3, 4, 7, 8, 15].map(goes_to), [3, 3, 2, 2, 1, 1].map(Some), "{policy}");
+        // Where no other holds it, an intact one is opened, and nothing holds more.
+        assert_eq!([16, 18, 19].map(goes_to), [Some(0), Some(0), None], "{policy}");
+    }
+    // Of intact ones alone the smallest that holds it.
+    let cluster = domains(&[(18, 0), (4, 0), (8, 0), (4, 4)]);
+    for policy in packing {
+        let goes_to = |instances| domain_of_gang(&cluster, instances, policy);
+        assert_eq!([4, 5, 9].map(goes_to), [1, 2, 0].map(Some), "{policy}");
+    }
+    // Worst-fit spreads, by its definition.
+    assert_eq!(domain_of_gang(&cluster, 2, Policy::WorstFit), Some(0));
+}
+
+#[test]
+fn a_stream_of_gangs_keeps_domains_intact() {
+    // 16 domains of an NVL72 each. Gangs of 6 nodes fill one after the other.
+    let mut cluster = domains(&[(18, 0); 16]);
+    let gang = JobPlan { within: Some(Within::Domain), ..plain_job(4, 6) };
+    let jobs: Vec<QueueEntry> =
+        (0..21).map(|at| QueueEntry::Submit(register(&mut cluster, &format!("g{at}"), &gang))).collect();
+    for policy in [Policy::Compass, Policy::BestFit] {
+        let (decisions, after) = run(&cluster, &jobs, options(policy));
+        assert!(decisions.iter().all(|decision| decision.status == Status::Placed));
+        let audit = audit(&mut State::new(after), None);
+        assert_eq!((audit.domains.intact, audit.racks.intact), (9, 9), "{policy}");
+        let whole = audit.domains.max_gang.unwrap()[3];
+        assert_eq!(whole, (4, 18), "{policy}");
+    }
 }

@@ -30,24 +30,47 @@ pub(in super::super) struct PlanArgs {
     /// As few partial nodes as can be, with --max-moves as so many moves can do
     #[arg(long, value_name = "sif=0", value_parser = ["sif=0"])]
     pub(in super::super) target: Option<String>,
-    /// All movers stop, then everything is placed; or one move after another, each to a place that is free by then
-    #[arg(long, default_value = Mode::StopFirst.name(), value_parser = mode())]
-    pub(in super::super) mode: Mode,
+    #[command(flatten)]
+    pub(in super::super) how: PlanHow,
     /// What the plan is to have the least of: moves, then GPUs; or GPUs, disturbed jobs or seconds, then moves
     #[arg(long, default_value = Cost::Moves.name(), value_parser = cost())]
     pub(in super::super) cost: Cost,
-    /// A running job, or several by * and ?, that must stay where it is; may be given again
-    #[arg(long, value_name = "SELECTOR")]
-    pub(in super::super) pin: Vec<String>,
     /// No plan of more moves
     #[arg(long, value_name = "M")]
     pub(in super::super) max_moves: Option<u64>,
     /// No plan that moves instances of more jobs
     #[arg(long, value_name = "D")]
     pub(in super::super) max_jobs_disturbed: Option<u64>,
+}
+
+/// How any plan is made.
+#[derive(Debug, ClapArgs)]
+pub(in super::super) struct PlanHow {
+    /// All movers stop, then everything is placed; or one move after another, each to a place that is free by then
+    #[arg(long, default_value = Mode::StopFirst.name(), value_parser = mode())]
+    pub(in super::super) mode: Mode,
+    /// A running job, or several by * and ?, that must stay where it is; may be given again
+    #[arg(long, value_name = "SELECTOR")]
+    pub(in super::super) pin: Vec<String>,
     /// Answer with the best found so far after this long
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=1 << 32))]
     pub(in super::super) time_limit: u64,
+}
+
+/// `explain`.
+#[derive(Debug, ClapArgs)]
+pub(in super::super) struct ExplainArgs {
+    #[command(flatten)]
+    pub(in super::super) cluster: ClusterArg,
+    /// The queue that holds the job (JSONL, - for standard input, may be gzip'd), or the waiting jobs of
+    /// kubernetes:FILE[,FILE…] or slurm:FILE[,FILE…]
+    #[arg(long, value_name = "QUEUE")]
+    pub(in super::super) queue: String,
+    /// The job, looked at alone; may be left out if the queue has but one
+    #[arg(long, value_name = "JOB")]
+    pub(in super::super) job: Option<String>,
+    #[command(flatten)]
+    pub(in super::super) how: PlanHow,
 }
 
 fn mode() -> impl TypedValueParser<Value = Mode> {

@@ -3,6 +3,7 @@
 mod audit;
 mod bench;
 mod devices;
+mod explain;
 mod generate;
 mod import;
 mod phi_star;
@@ -29,6 +30,7 @@ pub(super) fn run(options: Options, talk: &Talk) -> Result<(), Failure> {
         Command::Score(args) => score::run(args, &options, talk),
         Command::Place(args) => place::run(args, &options, talk),
         Command::Plan(args) => plan::run(args, &options, talk),
+        Command::Explain(args) => explain::run(args, &options, talk),
         Command::Audit(args) => audit::run(args, &options, talk),
         Command::PhiStar(args) => phi_star::run(args, &options),
         Command::Devices => devices::run(&options),

@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use super::super::args::{Format, PlanArgs, TraceArgs};
+use super::super::args::{Format, PlanArgs, PlanHow, TraceArgs};
 use super::super::input;
 use super::{Failure, Options, Talk, write_all};
 use crate::anchor::State;
 use crate::cluster::{Cluster, JobId, Within};
-use crate::plan::{Cost, Effort, Goal, PlanOptions, plan};
+use crate::plan::{Cost, Effort, Goal, Plan, PlanOptions, plan};
 use crate::report::{PlanReport, Totals};
 use crate::workload::{Queue, QueueEntry};
 
@@ -19,10 +19,8 @@ pub(super) fn run(args: &PlanArgs, options: &Options, talk: &Talk) -> Result<(),
     let goal = match (&args.queue, args.free_nodes) {
         (Some(origin), _) => {
             let queue = input::queue(origin, &mut cluster, TraceArgs::default(), talk)?;
-            let job = job(args, origin, &queue, &cluster)?;
-            if cluster.request_of(job).is_share() {
-                talk.note("shares of a GPU are not planned for: room is made for whole ones");
-            }
+            let job = waiting_job(args.job.as_deref(), origin, &queue, &cluster)?;
+            note_share(&cluster, job, talk);
             Goal::Job(job)
         }
         (None, Some(count)) => Goal::FreeNodes(count),
@@ -39,31 +37,16 @@ pub(super) fn run(args: &PlanArgs, options: &Options, talk: &Talk) -> Result<(),
             return Err(Failure::input(text));
         }
     }
-    let deadline = Instant::now().checked_add(Duration::from_secs(args.time_limit));
-    let mut settings = PlanOptions::new(&cluster, args.mode, Effort::new(STEPS, deadline));
+    let mut settings = settings(&cluster, &args.how)?;
     settings.cost = args.cost;
     settings.max_moves = args.max_moves;
     settings.max_jobs_disturbed = args.max_jobs_disturbed;
-    for selector in &args.pin {
-        pin(&cluster, selector, &mut settings.movable)?;
-    }
     if args.cost == Cost::Seconds {
         all_seconds_known(&cluster, &settings.movable)?;
     }
     let answer = plan(&cluster, goal, &settings);
-    if answer.by_clock {
-        talk.warn(format_args!("the time limit of {} s ended the search: another run may find more", args.time_limit));
-    }
-    let totals = |cluster: &Cluster| Totals::of(&mut State::new(cluster.clone()));
-    let report = PlanReport {
-        cluster: &cluster,
-        goal,
-        mode: args.mode,
-        cost: args.cost,
-        plan: &answer,
-        before: totals(&cluster),
-        after: answer.after.as_ref().map(totals),
-    };
+    warn_of_the_clock(&answer, &args.how, talk);
+    let report = report(&cluster, goal, &settings, &answer);
     let mut bytes = Vec::new();
     match options.format {
         Format::Json => report.json(&mut bytes)?,
@@ -72,10 +55,59 @@ pub(super) fn run(args: &PlanArgs, options: &Options, talk: &Talk) -> Result<(),
     write_all(options, &bytes)
 }
 
+/// How to plan, by the options that every plan has.
+///
+/// # Errors
+/// If a selector of pins names no running job.
+pub(super) fn settings(cluster: &Cluster, how: &PlanHow) -> Result<PlanOptions, Failure> {
+    let deadline = Instant::now().checked_add(Duration::from_secs(how.time_limit));
+    let mut settings = PlanOptions::new(cluster, how.mode, Effort::new(STEPS, deadline));
+    for selector in &how.pin {
+        pin(cluster, selector, &mut settings.movable)?;
+    }
+    Ok(settings)
+}
+
+/// The answer with the totals before and after it.
+pub(super) fn report<'a>(cluster: &'a Cluster, goal: Goal, settings: &PlanOptions, answer: &'a Plan) -> PlanReport<'a> {
+    let totals = |cluster: &Cluster| Totals::of(&mut State::new(cluster.clone()));
+    PlanReport {
+        cluster,
+        goal,
+        mode: settings.mode,
+        cost: settings.cost,
+        plan: answer,
+        before: totals(cluster),
+        after: answer.after.as_ref().map(totals),
+    }
+}
+
+/// Says that a plan is for whole GPUs where the job asks for a share of one.
+pub(super) fn note_share(cluster: &Cluster, job: JobId, talk: &Talk) {
+    if cluster.request_of(job).is_share() {
+        talk.note("shares of a GPU are not planned for: room is made for whole ones");
+    }
+}
+
+/// Says that the clock ended the search.
+pub(super) fn warn_of_the_clock(answer: &Plan, how: &PlanHow, talk: &Talk) {
+    if answer.by_clock {
+        talk.warn(format_args!("the time limit of {} s ended the search: another run may find more", how.time_limit));
+    }
+}
+
 /// The job that is named, or the only one.
-fn job(args: &PlanArgs, origin: &str, queue: &Queue, cluster: &Cluster) -> Result<JobId, Failure> {
+///
+/// # Errors
+/// If there is none of that name, or not one alone.
+pub(super) fn waiting_job(
+    name: Option<&str>,
+    origin: &str,
+    queue: &Queue,
+    cluster: &Cluster,
+) -> Result<JobId, Failure> {
     let submitted = || queue.iter().filter(|entry| matches!(entry, QueueEntry::Submit(_))).map(|entry| entry.job());
-    match &args.job {
+    match name {
         Some(name) => submitted()
             .find(|&job| cluster.job_name(job) == name)
             .ok_or_else(|| Failure::input(format_args!("--job: found {name:?}, expected a job that {origin} submits"))),

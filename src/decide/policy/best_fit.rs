@@ -2,7 +2,7 @@
 //!
 //! The baseline of COMPASS-ABS (arXiv 2606.09200, §5), where it is called after the scheduler of its first trace; what
 //! Kubernetes knows as `MostAllocated`. Of domains or racks it takes the one with the fewest free GPUs that holds the
-//! whole gang. A CPU-only instance goes where the fewest GPUs are free, so that it takes CPU and memory from few.
+//! whole gang, and opens an intact one, of which nobody uses anything yet, only if no other holds it. A CPU-only instance goes where the fewest GPUs are free, so that it takes CPU and memory from few.
 //!
 //! FGD's simulator has a policy of the same name, which looks at CPU too: `best-fit:peer`, kept to compare with.
 

@@ -1,22 +1,58 @@
 //! The findings of an audit: short sentences, what an operator can gain first.
 
-use super::audit::{Figures, Stranded, stranded};
+use super::Audit;
+use super::compaction::Compaction;
+use super::figures::Figures;
+use super::pending::{Pending, PendingJobs};
+use super::stranded::Part;
 use crate::cluster::{Cluster, Node, NodeId};
+use crate::decide::why::Why;
 
 /// Nodes that a sentence names before it only counts.
 const NAMED: usize = 3;
 
-/// The sentences for a cluster whose figures are these.
-pub(super) fn findings(cluster: &Cluster, total: &Figures) -> Vec<String> {
-    let mut findings = vec![avoidable(total)];
+/// The sentences for a cluster of which the audit has all the rest.
+pub(super) fn findings(cluster: &Cluster, audit: &Audit) -> Vec<String> {
+    let total = &audit.total;
+    let mut findings: Vec<String> = Vec::new();
+    findings.extend(audit.pending.iter().flat_map(|pending| waiting(cluster, pending)));
+    findings.push(avoidable(total));
     findings.extend(gains(total));
+    findings.extend(compaction(total, &audit.compaction));
     findings.extend(outside(cluster, total));
     findings.extend(composition(total));
     findings.extend(closed(cluster));
     findings.extend(broken(cluster));
-    findings.extend(by_cpu_or_memory(cluster));
+    findings.extend(stranded(total, audit.pending.is_some()));
     findings.extend(overcommitted(cluster));
     findings
+}
+
+/// Who waits though GPUs are free, and who need not wait.
+fn waiting<'a>(cluster: &'a Cluster, pending: &'a Pending) -> impl Iterator<Item = String> + 'a {
+    let kinds = [
+        (Some(Why::Fragmentation), "by the number of free GPUs and not by their shape"),
+        (Some(Why::Constraint), "by GPUs, but CPU, memory, model or topology forbids it"),
+        (None, "as the cluster is, each alone"),
+    ];
+    kinds.into_iter().filter_map(|(why, how)| {
+        let alike: Vec<&PendingJobs> = pending.alike.iter().filter(|alike| alike.why == why).collect();
+        let count = |alike: &[&PendingJobs]| alike.iter().map(|alike| alike.jobs.len() as u64).sum::<u64>();
+        let n = count(&alike);
+        let fit = plural(n, "waiting job fits", "waiting jobs fit");
+        let (first, rest) = alike.split_at(alike.len().min(NAMED));
+        let named = |alike: &&PendingJobs| {
+            let (job, gpus) = (cluster.job_name(alike.jobs[0]), cluster.request(alike.request).gpus_text());
+            let more = alike.jobs.len() as u64 - 1;
+            let like_it = if more > 0 { format!(" and {} like it", grouped(more)) } else { String::new() };
+            format!("{job} ({}×{gpus}){like_it}", grouped(alike.instances.into()))
+        };
+        let mut names: Vec<String> = first.iter().map(named).collect();
+        if !rest.is_empty() {
+            names.push(format!("and {} of other shapes", grouped(count(rest))));
+        }
+        (n > 0).then(|| format!("{} {fit} {how}: {}.", grouped(n), names.join(", ")))
+    })
 }
 
 fn avoidable(total: &Figures) -> String {
@@ -42,6 +78,16 @@ fn gains(total: &Figures) -> impl Iterator<Item = String> {
         let instances = plural(then - now, "instance", "instances");
         let (more, now, then) = (grouped(then - now), grouped(now), grouped(then));
         format!("{more} more {size}-GPU {instances} would fit after ideal packing: {now} now, {then} then.")
+    })
+}
+
+/// What can be had without another tool than Compact.
+fn compaction(total: &Figures, compaction: &Compaction) -> Option<String> {
+    let &Compaction { moves, moved_gpus, partial, .. } = compaction;
+    let (s, nodes) = (plural(moves, "move", "moves"), plural(partial, "partial node", "partial nodes"));
+    (moves > 0 && partial < total.partial).then(|| {
+        let (moves, gpus, partial) = (grouped(moves), grouped(moved_gpus), grouped(partial));
+        format!("Compaction inside Σ takes {moves} {s} ({gpus} GPUs) and leaves {partial} {nodes}.")
     })
 }
 
@@ -85,12 +131,19 @@ fn broken(cluster: &Cluster) -> Option<String> {
     (n > 0).then(|| format!("{} {is} unavailable on {} {on}: {names}.", grouped(gpus), grouped(n)))
 }
 
-fn by_cpu_or_memory(cluster: &Cluster) -> Option<String> {
-    let Stranded { gpus, nodes } = stranded(cluster);
-    let (is, on) = (plural(gpus, "free GPU is", "free GPUs are"), plural(nodes, "node", "nodes"));
-    (gpus > 0).then(|| {
-        let why = "the CPU or memory left there is too little even at the least that any running job asks a GPU";
-        format!("{} {is} stranded on {} {on}: {why}.", grouped(gpus), grouped(nodes))
+/// What strands free GPUs, cordons aside, of which another sentence tells.
+fn stranded(total: &Figures, by_waiting: bool) -> impl Iterator<Item = String> {
+    let job = if by_waiting { "waiting job" } else { "running job" };
+    let scarce = |what| format!("the {what} left there is too little even at the least that any {job} asks a GPU");
+    let causes = [
+        (total.stranded.model, "model", format!("no {job} allows it")),
+        (total.stranded.cpu, "CPU", scarce("CPU")),
+        (total.stranded.memory, "memory", scarce("memory")),
+        (total.stranded.shape, "shape", format!("no mix of the instance sizes of {job}s fills what is free there")),
+    ];
+    causes.into_iter().filter(|(part, ..)| part.gpus > 0).map(|(Part { gpus, nodes }, by, why)| {
+        let (is, on) = (plural(gpus, "free GPU is", "free GPUs are"), plural(nodes, "node", "nodes"));
+        format!("{} {is} stranded by {by} on {} {on}: {why}.", grouped(gpus), grouped(nodes))
     })
 }
 

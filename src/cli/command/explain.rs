@@ -1,0 +1,30 @@
+//! `explain`: why a job waits, where it nearly fits, and the plan that would let it start.
+
+use super::super::args::{ExplainArgs, Format, TraceArgs};
+use super::super::input;
+use super::plan::{note_share, report, settings, waiting_job, warn_of_the_clock};
+use super::{Failure, Options, Talk, write_all};
+use crate::anchor::State;
+use crate::decide::obstacles;
+use crate::plan::{Goal, plan};
+use crate::report::ObstaclesReport;
+
+pub(super) fn run(args: &ExplainArgs, options: &Options, talk: &Talk) -> Result<(), Failure> {
+    let mut cluster = input::cluster(&args.cluster.cluster, talk)?.cluster;
+    let queue = input::queue(&args.queue, &mut cluster, TraceArgs::default(), talk)?;
+    let job = waiting_job(args.job.as_deref(), &args.queue, &queue, &cluster)?;
+    note_share(&cluster, job, talk);
+    let (goal, settings) = (Goal::Job(job), settings(&cluster, &args.how)?);
+    let state = State::new(cluster);
+    let obstacles = obstacles(&state, job);
+    let answer = plan(state.cluster(), goal, &settings);
+    warn_of_the_clock(&answer, &args.how, talk);
+    let plan = report(state.cluster(), goal, &settings, &answer);
+    let report = ObstaclesReport { state: &state, job, obstacles: &obstacles, plan };
+    let mut bytes = Vec::new();
+    match options.format {
+        Format::Json => report.json(&mut bytes)?,
+        Format::Table => bytes.extend(report.table().bytes()),
+    }
+    write_all(options, &bytes)
+}
