@@ -110,7 +110,10 @@ fn signal(child: &Child, name: &str) {
 fn whoever_ends_the_program_finds_no_half_file() {
     for (name, number) in [("INT", 2), ("TERM", 15), ("HUP", 1)] {
         let folder = tempfile::tempdir().unwrap();
-        let mut child = begun(&mut program(), &folder.path().join("out"));
+        // Tests that run behind nohup, or in the background of a script, inherit signals that are ignored.
+        let mut listening = Command::new("env");
+        listening.arg("--default-signal=INT,TERM,HUP").arg(program().get_program());
+        let mut child = begun(&mut listening, &folder.path().join("out"));
         signal(&child, name);
         // The program dies of the signal, which a shell calls 130, 143 and 129.
         assert_eq!(child.wait().unwrap().signal(), Some(number), "{name}");
