@@ -160,21 +160,14 @@ fn stranded(stranded: &Stranded) -> String {
 
 fn pools(cluster: &Cluster, audit: &Audit) -> String {
     let right = |name| (name, Align::Right);
-    let columns = ["SIZE", "NODES", "GPUS", "FREE", "EMPTY", "PARTIAL", "FULL", "Φ*", "N·SIF", "OUTSIDE"];
+    let columns = ["SIZE", "NODES", "GPUS", "FREE", "EMPTY", "PARTIAL", "Φ*", "N·SIF", "OUTSIDE"];
     let columns: Vec<_> = std::iter::once(("MODEL", Align::Left)).chain(columns.map(right)).collect();
     let mut rows = Rows::new(&columns);
     for pool in &audit.pools {
         let key = PoolKey::new(cluster, pool.pool);
         let figures = &pool.figures;
-        let numbers = [
-            figures.nodes,
-            figures.gpus,
-            figures.free_gpus(),
-            figures.empty,
-            figures.partial,
-            figures.full,
-            figures.phi_star,
-        ];
+        let (empty, partial) = (figures.empty, figures.partial);
+        let numbers = [figures.nodes, figures.gpus, figures.free_gpus(), empty, partial, figures.phi_star];
         let mut cells = vec![key.model.unwrap_or("(none)").to_owned(), key.capacity.to_string()];
         cells.extend(numbers.map(grouped));
         cells.extend([grouped(figures.n_sif()), grouped(figures.outside_abs.len() as u64)]);
