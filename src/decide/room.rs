@@ -7,7 +7,7 @@ use std::fmt;
 
 use super::need::Need;
 use crate::anchor::{State, Transaction};
-use crate::cluster::{Cluster, EditError, InstanceId, JobId, NodeId};
+use crate::cluster::{Cluster, EditError, InstanceId, JobId, NodeId, PoolId};
 
 /// Who knows which moves of running instances let a job start.
 pub trait RoomMaker: fmt::Debug + Send {
@@ -59,20 +59,15 @@ impl Room {
     }
 }
 
-/// Whether a job could fit if everything were packed anew, GPUs alone and each pool for itself: false where no moves help.
-/// Pins are overlooked; cordoned nodes make it say true. O(log instances) questions to the solver of each pool.
+/// Whether a job could fit if everything were packed anew, GPUs alone: false where no moves help. Pins are overlooked; nodes
+/// of several kinds, between which instances may move, cordoned ones, and a job without GPUs make it say true. O(log instances) questions to the
+/// solver.
 pub(super) fn may_fit_repacked(state: &mut State, need: &Need, instances: u32) -> bool {
-    let mut left = u64::from(instances);
-    for number in 0..state.pools().len() as u32 {
-        let pool = state.pool_mut(crate::cluster::PoolId(number));
-        let nodes = pool.nodes().len() as u64;
-        if u64::from(pool.n_schedulable()) != nodes {
-            return true;
-        }
-        let fragmentation = pool.fragmentation_mut();
-        let demand = fragmentation.demand().clone();
-        let more = fragmentation.solver().max_more(&demand, need.gpus, nodes);
-        left = left.saturating_sub(more);
+    let nodes = state.cluster().nodes().len() as u64;
+    if need.gpus == 0 || state.pools().len() != 1 || u64::from(state.pool(PoolId(0)).n_schedulable()) != nodes {
+        return true;
     }
-    left == 0
+    let fragmentation = state.pool_mut(PoolId(0)).fragmentation_mut();
+    let demand = fragmentation.demand().clone();
+    fragmentation.solver().max_more(&demand, need.gpus, nodes) >= u64::from(instances)
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::number::{asked, grouped};
+use super::number::{asked, grouped, thousandths};
 use super::table::{Align, Rows, facts};
 use crate::cluster::{Cluster, JobId, WHOLE_GPU};
 use crate::decide::{Offer, Why};
@@ -80,7 +80,7 @@ impl<'a> OffersOut<'a> {
         let free = match self.shares {
             None => format!("{} GPUs free, {} asked for\n", grouped(self.free_gpus), grouped(self.asks_gpus)),
             Some(SharesOut { free_gpu_milli, asks_gpu_milli }) => {
-                format!("{} milli-GPU free, {} asked for\n", grouped(free_gpu_milli), grouped(asks_gpu_milli))
+                format!("{} GPUs free, {} asked for\n", thousandths(free_gpu_milli), thousandths(asks_gpu_milli))
             }
         };
         if self.nodes.is_empty() { free } else { free + &rows.text() }

@@ -143,7 +143,7 @@ fn a_blocked_share_is_explained_in_thousandths() {
     };
     let explained = place("--explain --format table");
     assert!(
-        explained.starts_with("b, 1 × 0.7 GPUs: blocked by fragmentation; 800 milli-GPU free, 700 asked for\n"),
+        explained.starts_with("b, 1 × 0.7 GPUs: blocked by fragmentation; 0.800 GPUs free, 0.700 asked for\n"),
         "{explained}"
     );
     let line = place("--explain --format json");
