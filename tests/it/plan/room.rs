@@ -80,6 +80,21 @@ fn a_job_that_no_packing_holds_stays_blocked() {
     assert_eq!(decide(&mut state, job, None, None).status, Status::Blocked(Why::Capacity));
 }
 
+#[test]
+fn movers_may_go_to_nodes_of_another_kind() {
+    let mut builder = ClusterBuilder::new();
+    for (name, gpus) in [("small", 4), ("large", 5)] {
+        builder.add_node(&NodeSpec { name, gpus, ..NodeSpec::default() }).unwrap();
+    }
+    let seat = Seat { node: builder.find_node("small").unwrap(), gpus: None };
+    builder.add_running(&JobSpec { name: "one", gpus: 1, ..JobSpec::default() }, &[seat]).unwrap();
+    let mut cluster = builder.finish().unwrap();
+    let job = cluster.register(&JobSpec { name: "waits", gpus: 4, ..JobSpec::default() }, 2).unwrap();
+    let mut state = State::new(cluster);
+    let decision = decide(&mut state, job, None, None);
+    assert_eq!((decision.status, decision.migrations.len()), (Status::Placed, 1));
+}
+
 proptest! {
     /// What the plan of a job says is what becomes of it, with as many moves; and without somebody who makes room the policy
     /// is best-fit.
