@@ -13,6 +13,7 @@ use crate::cluster::{InstanceId, JobId, NodeId, Request, slot_width};
 
 /// Places all instances of the job, which has instance numbers. False, with nothing changed, if it cannot be done
 /// without moves other than those of fillers.
+#[inline]
 pub(super) fn place_gang(mover: &mut Mover<'_, '_>, job: JobId) -> bool {
     let id = mover.transaction.cluster().job(job).request();
     let request = mover.transaction.cluster().request(id).clone();

@@ -111,6 +111,7 @@ pub fn compact(transaction: &mut Transaction<'_>, rules: &Rules) {
     after_event(&mut Mover::new(transaction, rules), rules);
 }
 
+#[inline]
 fn after_event(mover: &mut Mover<'_, '_>, rules: &Rules) {
     if rules.trigger == Trigger::EveryEvent {
         restore(mover, rules.variant);
@@ -133,6 +134,7 @@ fn restore(mover: &mut Mover<'_, '_>, variant: Variant) {
 }
 
 /// Compacts all pools that changed since they were last compact.
+#[inline]
 fn compact_dirty(mover: &mut Mover<'_, '_>) {
     let mut unfinished = Vec::new();
     while let Some(pool) = mover.transaction.state_mut().take_dirty() {

@@ -300,6 +300,7 @@ impl<'s> CommitLoop<'s> {
     }
 
     /// Keeps N·SIF, if something changed, and the table of typical pods.
+    #[inline]
     fn account(&mut self) {
         self.refresh_table();
         if matches!(self.decision.status, Status::Placed | Status::Removed) {

@@ -37,6 +37,7 @@ pub struct Decision {
 
 impl Decision {
     /// Reads off an event, before it is committed, what it moved and what it touched.
+    #[inline]
     pub(super) fn record(&mut self, window: &mut Window, transaction: &Transaction<'_>) {
         let cluster = transaction.cluster();
         if transaction.n_freed() > 0 {
@@ -64,6 +65,7 @@ impl Decision {
     }
 
     /// The same of the start of a job, which is then committed.
+    #[inline]
     pub(super) fn keep_start(&mut self, window: &mut Window, transaction: Transaction<'_>, job: JobId) {
         let cluster = transaction.cluster();
         let held = cluster.instances_of(job).map(|instance| cluster.instance(instance));

@@ -68,6 +68,6 @@ pub(super) fn may_fit_repacked(state: &mut State, need: &Need, instances: u32) -
         return true;
     }
     let fragmentation = state.pool_mut(PoolId(0)).fragmentation_mut();
-    let demand = fragmentation.demand().clone();
+    let demand = *fragmentation.demand();
     fragmentation.solver().max_more(&demand, need.gpus, nodes) >= u64::from(instances)
 }
