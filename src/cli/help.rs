@@ -131,9 +131,9 @@ are the jobs of the queue, or of --typical. ca-fgd and mcg are fgd for a mix of
 that with what runs, and with what waits: approximations, since their sources
 leave details open, and no measure of the originals. Here nobody is held back
 and the queue is not reordered, as both are in simulate.
-make-room is best-fit that, where a job fits nowhere, moves the fewest running
-instances that let it start, pins, CPU and topology respected, and no more than
---migration-budget.
+make-room is best-fit that, where the GPUs that are free do not let a job start,
+moves the fewest running instances that do, pins, CPU and topology respected,
+and no more than --migration-budget.
 
 --explain adds to the line of a job (without a name: of each blocked job) the
 nodes by kind: on how many an instance fits as they are, and on how many the

@@ -1,10 +1,12 @@
 //! Reads what commands work on. All of it is read before the first line of output.
 
-use super::args::{ProcessorsArg, TraceArgs};
 use super::failure::Failure;
 use super::output::Talk;
 use crate::cluster::Cluster;
-use crate::formats::{Note, Snapshot, TraceOptions, cluster_source, queue_source, read_node_events, trace_source};
+use crate::formats::FormatError;
+use crate::formats::{
+    FormatError, Note, Snapshot, TraceOptions, cluster_source, queue_source, read_node_events, trace_source,
+};
 use crate::workload::synthetic::Mix;
 use crate::workload::{NodeEvent, Queue, TraceJob};
 
@@ -15,6 +17,11 @@ use crate::workload::{NodeEvent, Queue, TraceJob};
 pub(super) fn cluster(origin: &str, talk: &Talk) -> Result<Snapshot, Failure> {
     let snapshot = cluster_source(origin)?;
     tell(&snapshot.notes, talk);
+    let is_dump = origin.starts_with("kubernetes:") || origin.starts_with("slurm:");
+    if is_dump && snapshot.cluster.nodes().is_empty() {
+        let text = "found no node that can be kept, expected a dump of the nodes among the files";
+        return Err(FormatError::new(origin, text).into());
+    }
     Ok(snapshot)
 }
 

@@ -58,6 +58,7 @@ impl Composition {
     }
 
     /// GPUs held.
+    #[inline]
     pub fn busy(self) -> u8 {
         TABLES.busy[usize::from(self.0)]
     }
@@ -73,12 +74,14 @@ impl Composition {
     }
 
     /// With one instance of `gpus` GPUs more; `None` if that needs more than 16, or for size 0.
+    #[inline]
     pub fn with(self, gpus: u8) -> Option<Self> {
         let next = TABLES.with[usize::from(self.0)].get(usize::from(gpus)).copied().unwrap_or(NONE);
         (next != NONE).then_some(Self(next))
     }
 
     /// With one instance of `gpus` GPUs less; `None` if there is none.
+    #[inline]
     pub fn without(self, gpus: u8) -> Option<Self> {
         let next = TABLES.without[usize::from(self.0)].get(usize::from(gpus)).copied().unwrap_or(NONE);
         (next != NONE).then_some(Self(next))

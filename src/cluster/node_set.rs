@@ -41,11 +41,11 @@ impl NodeSet {
     }
 
     /// Adds a member that was not in it.
+    #[inline]
     pub fn insert(&mut self, member: u32) {
         debug_assert!(member < self.bound && !self.contains(member));
         if self.words.is_empty() {
-            let top = self.starts[self.n_levels as usize - 1];
-            self.words = vec![0; top as usize + 1];
+            self.allocate();
         }
         self.len += 1;
         // Mostly the lowest word has other members, and nothing above changes.
@@ -58,6 +58,7 @@ impl NodeSet {
     }
 
     /// Removes a member that was in it.
+    #[inline]
     pub fn remove(&mut self, member: u32) {
         debug_assert!(self.contains(member));
         self.len -= 1;
@@ -68,7 +69,14 @@ impl NodeSet {
         }
     }
 
+    #[cold]
+    fn allocate(&mut self) {
+        let top = self.starts[self.n_levels as usize - 1];
+        self.words = vec![0; top as usize + 1];
+    }
+
     /// Says in the levels above the lowest that word `at` has a member now.
+    #[inline(never)]
     fn raise(&mut self, mut at: u32) {
         for &start in &self.starts[1..self.n_levels as usize] {
             let word = &mut self.words[(start + at / 64) as usize];
@@ -82,6 +90,7 @@ impl NodeSet {
     }
 
     /// Says in the levels above the lowest that word `at` has no member any more.
+    #[inline(never)]
     fn lower(&mut self, mut at: u32) {
         for &start in &self.starts[1..self.n_levels as usize] {
             let word = &mut self.words[(start + at / 64) as usize];

@@ -11,11 +11,11 @@ use super::policy::score::Scoring;
 use super::policy::{Method, Policy};
 use super::ranking::Window;
 use super::repack::Repack;
-use super::room::{self, RoomLimits, RoomMaker};
+use super::room::{self, RoomLimits, RoomMaker, Worth};
 use super::scorer::Scorer;
 use super::why::{self, Why};
 use crate::anchor::{self, Rules, State, Transaction, Trigger, Variant};
-use crate::cluster::{JobId, NodeId};
+use crate::cluster::{JobId, NodeId, RequestId};
 use crate::evaluate::{Backend, EvalError};
 use crate::fragmentation::fgd::Typical;
 use crate::workload::QueueEntry;
@@ -72,8 +72,10 @@ pub struct CommitLoop<'s> {
     scorer: Option<Scorer>,
     /// For the policy that moves others.
     room_maker: Option<Box<dyn RoomMaker>>,
-    /// The most running jobs that the next decisions may disturb by that.
-    most_disturbed: Option<u64>,
+    /// What was refused since anything changed: the same need not be asked again.
+    no_room: Vec<(RequestId, u32)>,
+    /// What the starts of the next decisions are worth by that.
+    worth: Option<Worth>,
     /// For those of them whose table of typical pods changes with what runs or waits.
     mix: Option<Mix>,
     /// The threads that rank, once a window has something to rank; `None` where they could not be started.
@@ -109,7 +111,8 @@ impl<'s> CommitLoop<'s> {
             window: Window::default(),
             scorer: None,
             room_maker: None,
-            most_disturbed: None,
+            no_room: Vec::new(),
+            worth: None,
             mix: None,
             threads: None,
             n_sif,
@@ -147,9 +150,9 @@ impl<'s> CommitLoop<'s> {
         self
     }
 
-    /// How many running jobs each of the next decisions may disturb to make room; `None` is no limit, as at first.
-    pub fn limit_disturbed(&mut self, most: Option<u64>) {
-        self.most_disturbed = most;
+    /// What it is worth to make room for the job of each of the next decisions; `None` is any price, as at first.
+    pub fn set_worth(&mut self, worth: Option<Worth>) {
+        self.worth = worth;
     }
 
     /// The same, with a backend that ranks nodes for the windows, or scores them for `fgd`. It never shows in a result;
@@ -300,10 +303,11 @@ impl<'s> CommitLoop<'s> {
     }
 
     /// Keeps N·SIF, if something changed, and the table of typical pods.
-    #[inline]
+    #[inline(always)]
     fn account(&mut self) {
         self.refresh_table();
         if matches!(self.decision.status, Status::Placed | Status::Removed) {
+            self.no_room.clear();
             let n_sif = self.state.n_sif();
             self.decision.delta_sif_nodes = Some(n_sif - self.n_sif);
             self.n_sif = n_sif;
@@ -319,7 +323,7 @@ impl<'s> CommitLoop<'s> {
 
     /// Why a job is blocked, as far as that shows before it is tried: before its instances get numbers, which a blocked job
     /// would keep, since there may be billions of them.
-    #[inline]
+    #[inline(always)]
     fn refused(&mut self, job: JobId) -> Option<Why> {
         self.needs.update(self.state.cluster());
         let registered = self.state.cluster().job(job);
@@ -380,13 +384,24 @@ impl<'s> CommitLoop<'s> {
     /// nobody does.
     fn make_room(&mut self, job: JobId) -> bool {
         let Some(room_maker) = &mut self.room_maker else { return false };
-        let limits = RoomLimits { most_moves: self.options.migration_budget, most_jobs: self.most_disturbed };
+        let limits = RoomLimits { most_moves: self.options.migration_budget, worth: self.worth };
         let registered = self.state.cluster().job(job);
-        let (need, instances) = (self.needs.of(registered.request()), registered.instances());
-        if limits.forbid_all() || !room::may_fit_repacked(self.state, need, instances) {
+        let (id, instances) = (registered.request(), registered.instances());
+        let asked = (id, instances);
+        if limits.forbid_all()
+            || self.no_room.contains(&asked)
+            || !room::lacks_gpus(self.state, self.state.cluster().request(id), instances)
+            || !room::may_fit_repacked(self.state, self.needs.of(id), instances)
+        {
             return false;
         }
-        let Some(room) = room_maker.make_room(self.state.cluster(), job, limits) else { return false };
+        let Some(room) = room_maker.make_room(self.state.cluster(), job, limits) else {
+            // What a start is worth changes with time; all else only with what is committed.
+            if limits.worth.is_none() {
+                self.no_room.push(asked);
+            }
+            return false;
+        };
         let mut transaction = self.state.begin();
         if !transaction.start(job) || room.carry_out(&mut transaction, job).is_err() {
             return false;

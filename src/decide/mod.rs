@@ -33,5 +33,5 @@ pub use obstacles::{Constraint, Nearest, NodeClass, Obstacle, Obstacles, RegionF
 pub use offers::{Offer, OfferKind, offers};
 pub use policy::{Arithmetic, Policy, Reordering};
 pub use repack::Repack;
-pub use room::{Room, RoomLimits, RoomMaker};
+pub use room::{Room, RoomLimits, RoomMaker, Worth};
 pub use why::{Why, why_blocked};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::need::Need;
 use super::policy::{Method, Policy};
 use crate::anchor::{self, Kind, Shape, State};
-use crate::cluster::{Cluster, JobId, NodeId, WHOLE_GPU};
+use crate::cluster::{Cluster, JobId, NodeId, WHOLE_GPU, Within};
 
 /// Names that are kept of each kind.
 const FIRST: usize = 5;
@@ -67,7 +67,7 @@ pub struct Offer {
 }
 
 /// The nodes as one instance of a job sees them under a policy, by kind and free GPUs. That all instances must lie in one
-/// domain or rack is not asked. O(nodes).
+/// domain or rack is not asked, but a node without one takes none of them. O(nodes).
 pub fn offers(state: &State, policy: Policy, job: JobId) -> Vec<Offer> {
     let cluster = state.cluster();
     let request = cluster.request_of(job);
@@ -88,7 +88,12 @@ pub fn offers(state: &State, policy: Policy, job: JobId) -> Vec<Offer> {
         let free = node.free_gpus();
         let new = || Offer { kind, free, left_milli: 0, nodes: 0, fit: 0, allowed: 0, first: Vec::new() };
         let offer = offers.entry((kind, free)).or_insert_with(new);
-        let fits = need.room(cluster, id) > 0;
+        let somewhere = match need.within {
+            None => true,
+            Some(Within::Domain) => node.domain().is_some(),
+            Some(Within::Rack) => node.rack().is_some(),
+        };
+        let fits = somewhere && need.room(cluster, id) > 0;
         let allowed = fits
             && match policy.method() {
                 Method::Anchor(_) => {

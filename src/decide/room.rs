@@ -6,8 +6,9 @@
 use std::fmt;
 
 use super::need::Need;
+use super::why;
 use crate::anchor::{State, Transaction};
-use crate::cluster::{Cluster, EditError, InstanceId, JobId, NodeId, PoolId};
+use crate::cluster::{Cluster, EditError, InstanceId, JobId, NodeId, PoolId, Request};
 
 /// Who knows which moves of running instances let a job start.
 pub trait RoomMaker: fmt::Debug + Send {
@@ -21,14 +22,36 @@ pub trait RoomMaker: fmt::Debug + Send {
 pub struct RoomLimits {
     /// The most instances that may be moved; `None` is no limit.
     pub most_moves: Option<u32>,
-    /// The most jobs of which instances may be moved; `None` is no limit.
-    pub most_jobs: Option<u64>,
+    /// What a start is worth; `None` is whatever the moves cost.
+    pub worth: Option<Worth>,
+}
+
+/// What the start of a job is worth, in seconds, and what it costs those that move for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Worth {
+    /// The wait that it saves; `None` where the job would wait forever.
+    pub wait_s: Option<u64>,
+    /// The pause of a job that moves, where its own times say nothing else (see `JobTimes::move_cost_s`).
+    pub pause_s: u64,
+    /// What each job that moves costs at least.
+    pub price_s: u64,
+}
+
+impl Worth {
+    /// Nothing: no job may be moved.
+    pub const NONE: Self = Self { wait_s: Some(0), pause_s: 0, price_s: 0 };
+
+    /// Whether a start is worth that these jobs move: if the sum of what each costs is less than the wait.
+    pub fn is_more_than(&self, cluster: &Cluster, jobs: &[JobId]) -> bool {
+        let cost = |job: &JobId| cluster.job_times(*job).move_cost_s.unwrap_or(self.pause_s).max(self.price_s);
+        self.wait_s.is_none_or(|wait_s| jobs.iter().map(cost).fold(0, u64::saturating_add) < wait_s)
+    }
 }
 
 impl RoomLimits {
     /// Whether nothing at all may be moved.
     pub(super) fn forbid_all(&self) -> bool {
-        self.most_moves == Some(0) || self.most_jobs == Some(0)
+        self.most_moves == Some(0) || self.worth.is_some_and(|worth| worth.wait_s == Some(0))
     }
 }
 
@@ -59,12 +82,19 @@ impl Room {
     }
 }
 
+/// Whether it is GPUs that a blocked job lacks, on nodes of its models or together in one domain or rack. Where CPU or memory
+/// alone keeps it out, no room is made: programs with many kinds of CPU requests take long, and seldom find a plan.
+pub(super) fn lacks_gpus(state: &State, request: &Request, instances: u32) -> bool {
+    let gpus_alone = Request { cpu_milli: 0, memory_mib: 0, ..request.clone() };
+    request.gpus > 0 && !why::fits(state, &Need::new(state.cluster(), &gpus_alone), instances)
+}
+
 /// Whether a job could fit if everything were packed anew, GPUs alone: false where no moves help. Pins are overlooked; nodes
-/// of several kinds, between which instances may move, cordoned ones, and a job without GPUs make it say true. O(log instances) questions to the
+/// of several kinds, between which instances may move, and cordoned ones make it say true. O(log instances) questions to the
 /// solver.
 pub(super) fn may_fit_repacked(state: &mut State, need: &Need, instances: u32) -> bool {
     let nodes = state.cluster().nodes().len() as u64;
-    if need.gpus == 0 || state.pools().len() != 1 || u64::from(state.pool(PoolId(0)).n_schedulable()) != nodes {
+    if state.pools().len() != 1 || u64::from(state.pool(PoolId(0)).n_schedulable()) != nodes {
         return true;
     }
     let fragmentation = state.pool_mut(PoolId(0)).fragmentation_mut();

@@ -42,7 +42,7 @@ impl RoomMaker for FewestMoves {
         jobs.sort_unstable();
         jobs.dedup();
         let too_many_moves = limits.most_moves.is_some_and(|most| rough.moves.len() as u64 > u64::from(most));
-        if too_many_moves || limits.most_jobs.is_some_and(|most| jobs.len() as u64 > most) {
+        if too_many_moves || limits.worth.is_some_and(|worth| !worth.is_more_than(cluster, &jobs)) {
             return None;
         }
         let moves = rough.moves.iter().map(|one| (one.instance, one.to)).collect();

@@ -235,7 +235,9 @@ impl PlanReport<'_> {
             }
             (Some(false), why) => format!("There is no plan for {goal}: {}.", why.map_or("", explained)),
             (None, _) => {
-                let bound = plan.lower_bound.map_or(String::new(), |bound| format!(", it would cost at least {bound}"));
+                let bound = plan
+                    .lower_bound
+                    .map_or(String::new(), |bound| format!(", it would cost at least {bound} by --cost"));
                 format!("No plan for {goal} was found{bound}; that there is none is not proved.")
             }
         }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::anchor::State;
 use crate::cluster::{JobId, NodeId};
-use crate::decide::{CommitLoop, PlaceOptions, Policy, Repack};
+use crate::decide::{CommitLoop, PlaceOptions, Policy, Repack, Worth};
 use crate::plan::FewestMoves;
 use crate::workload::NodeChange;
 
@@ -108,8 +108,8 @@ pub(super) struct Engine<'a, S> {
     left: u64,
     /// Whether anything has started or left since the last pass began: if not, whoever could not start then still cannot.
     changed: bool,
-    /// What disturbing a job must save the head in waiting, in seconds, where the scheduler makes room for it.
-    room_cost_s: Option<u64>,
+    /// What disturbing jobs costs, where the scheduler makes room for the head of the queue.
+    room: Option<Worth>,
     /// What happens at the start of a round, and how long a round is.
     rounds: Option<(Repack, u64)>,
     first_submit: u64,
@@ -143,7 +143,7 @@ impl<'a, S: Site> Engine<'a, S> {
             running: Running::new(scenario, options.move_cost_s, now),
             left: scenario.jobs().len() as u64 - scenario.n_rejected(),
             changed: true,
-            room_cost_s: scheduler.price_s().map(|price_s| price_s.max(options.move_cost_s)),
+            room: scheduler.price_s().map(|price_s| Worth { wait_s: None, pause_s: options.move_cost_s, price_s }),
             rounds: scheduler.rounds(),
             turns: scheduler.policy().and_then(Policy::reordering).map(Turns::new),
             patience_s: scheduler.policy().and_then(Policy::patience_s),

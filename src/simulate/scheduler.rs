@@ -70,7 +70,7 @@ pub enum SchedulerError {
     #[error("found {0:?} behind the policy, expected the seconds of waiting that a moved job must save")]
     Price(String),
     /// No such budget.
-    #[error("found {0:?} behind the trigger, expected the most instances that an event may move")]
+    #[error("found {0:?} behind the trigger or price, expected the most instances that an event may move")]
     Budget(String),
 }
 

@@ -2,7 +2,7 @@
 
 use crate::anchor::{Migration, PoolState};
 use crate::cluster::{Cluster, JobId, NodeId, Request, WHOLE_GPU};
-use crate::decide::{CommitLoop, Offer, Repack, Status, Why, offers, why_blocked};
+use crate::decide::{CommitLoop, Offer, Repack, Status, Why, Worth, offers, why_blocked};
 use crate::fragmentation::{PhiStar, wcc};
 use crate::workload::{Demand, QueueEntry};
 
@@ -31,8 +31,8 @@ pub(super) trait Site {
     /// Whether the policy would rather have it wait.
     fn holds_back(&mut self, job: JobId) -> bool;
     /// Starts a job, if it can; `index` is its place in the trace. Returns what moved for it. Where others are moved to make
-    /// room for it, not more than `most_disturbed` jobs; `None` is no limit.
-    fn start(&mut self, job: JobId, index: usize, most_disturbed: Option<u64>) -> Option<&[Migration]>;
+    /// room for it, only if that is worth it.
+    fn start(&mut self, job: JobId, index: usize, worth: Worth) -> Option<&[Migration]>;
     /// Ends running jobs, as one event. Returns what moved then.
     fn end(&mut self, jobs: &[JobId]) -> &[Migration];
     /// The jobs that hold anything of a node, ascending.
@@ -70,8 +70,8 @@ impl Site for CommitLoop<'_> {
         CommitLoop::holds_back(self, job)
     }
 
-    fn start(&mut self, job: JobId, index: usize, most_disturbed: Option<u64>) -> Option<&[Migration]> {
-        self.limit_disturbed(most_disturbed);
+    fn start(&mut self, job: JobId, index: usize, worth: Worth) -> Option<&[Migration]> {
+        self.set_worth(Some(worth));
         let decision = self.decide(QueueEntry::Submit(job), index);
         (decision.status == Status::Placed).then_some(&decision.migrations[..])
     }
@@ -194,7 +194,7 @@ impl Site for Oracle<'_> {
         false
     }
 
-    fn start(&mut self, job: JobId, _: usize, _: Option<u64>) -> Option<&[Migration]> {
+    fn start(&mut self, job: JobId, _: usize, _: Worth) -> Option<&[Migration]> {
         let (gpus, n) = self.instances(job);
         if u64::from(gpus).saturating_mul(n) > self.free_gpus() {
             return None;

@@ -1,9 +1,17 @@
 //! How long a job would wait if nothing were moved: what moves can save.
 
-use crate::cluster::{Cluster, JobId, NodeId, Within};
+use crate::cluster::{Cluster, JobId, Node, NodeId, UNLIMITED, Within};
 
-/// The time until departures alone let a job start, were nothing else started: GPUs alone, so never longer than it would be.
-/// `None` if they never do. `departures` are the running jobs that finish at all, soonest first.
+/// What a node has free for instances of a job.
+#[derive(Clone, Copy)]
+struct Free {
+    gpus: u32,
+    cpu_milli: u64,
+    memory_mib: u64,
+}
+
+/// The time until departures alone let a job start, were nothing else started: never longer than it would be, since each
+/// share that leaves counts as the last on its device. `None` if they never do. `departures` are the running jobs that finish at all, soonest first.
 ///
 /// O(nodes), and O(instances) of those that leave before.
 pub(super) fn wait_without_moves(
@@ -24,8 +32,19 @@ pub(super) fn wait_without_moves(
         Some(Within::Domain) => cluster.n_domains(),
         Some(Within::Rack) => cluster.n_racks(),
     };
-    let fit = |free: u32| u64::from(free.checked_div(u32::from(request.gpus)).unwrap_or(0));
-    let mut free: Vec<u32> = cluster.nodes().iter().map(|node| u32::from(node.free_gpus())).collect();
+    let times = |free: u64, each: u64| free.checked_div(each).unwrap_or(u64::MAX);
+    let fit = |free: Free| {
+        let by_gpus = times(free.gpus.into(), request.gpus.into());
+        let by_cpu = times(free.cpu_milli, request.cpu_milli.into());
+        by_gpus.min(by_cpu).min(times(free.memory_mib, request.memory_mib.into())).min(wanted)
+    };
+    let amount = |all: u32, used: u64| if all == UNLIMITED { u64::MAX } else { u64::from(all).saturating_sub(used) };
+    let of_node = |node: &Node| Free {
+        gpus: node.free_gpus().into(),
+        cpu_milli: amount(node.cpu_milli(), node.cpu_used()),
+        memory_mib: amount(node.memory_mib(), node.memory_used()),
+    };
+    let mut free: Vec<Free> = cluster.nodes().iter().map(of_node).collect();
     let mut fits = vec![0; regions];
     let hosts = |node: NodeId| region(node).filter(|_| cluster.admits(node, request));
     for node in cluster.node_ids() {
@@ -41,14 +60,16 @@ pub(super) fn wait_without_moves(
         if enough_at.is_some_and(|at| finish > at) {
             break;
         }
+        let left = cluster.request_of(leaving);
         for instance in cluster.instances_of(leaving) {
             let held = cluster.instance(instance);
             let Some(node) = held.node() else { continue };
             let Some(region) = hosts(node) else { continue };
             let free = &mut free[node.index()];
             let before = fit(*free);
-            // Of the shares of a device each counts as if it were the last.
-            *free = (*free + held.gpus().count_ones()).min(u32::from(cluster.node(node).capacity()));
+            free.gpus = (free.gpus + held.gpus().count_ones()).min(u32::from(cluster.node(node).capacity()));
+            free.cpu_milli = free.cpu_milli.saturating_add(left.cpu_milli.into());
+            free.memory_mib = free.memory_mib.saturating_add(left.memory_mib.into());
             fits[region] += fit(*free) - before;
             if fits[region] >= wanted {
                 enough_at = Some(finish);
@@ -94,5 +115,29 @@ mod tests {
         assert_eq!(wait(8, 2, Some(Within::Rack)), Some(30));
         assert_eq!(wait(8, 3, Some(Within::Rack)), None);
         assert_eq!(wait(8, 4, None), None);
+    }
+
+    #[test]
+    fn cpu_and_memory_are_waited_for_too() {
+        for memory in [false, true] {
+            let mut builder = ClusterBuilder::new();
+            let (cpu_milli, memory_mib) = if memory { (None, Some(8)) } else { (Some(8), None) };
+            let spec = NodeSpec { name: "n", gpus: 8, cpu_milli, memory_mib, ..NodeSpec::default() };
+            let seat = Seat { node: builder.add_node(&spec).unwrap(), gpus: None };
+            let asks = |name, amount| JobSpec {
+                name,
+                gpus: 1,
+                cpu_milli: if memory { 0 } else { amount },
+                memory_mib: if memory { amount } else { 0 },
+                ..JobSpec::default()
+            };
+            let a = builder.add_running(&asks("a", 3), &[seat]).unwrap();
+            let b = builder.add_running(&asks("b", 3), &[seat]).unwrap();
+            let mut cluster = builder.finish().unwrap();
+            let job = cluster.register(&asks("waits", 4), 2).unwrap();
+            let departures = [(20, a), (50, b)];
+            assert_eq!(wait_without_moves(&cluster, job, 10, departures.into_iter()), Some(40));
+            assert_eq!(wait_without_moves(&cluster, job, 10, departures[..1].iter().copied()), None);
+        }
     }
 }

@@ -44,7 +44,8 @@ pub(super) fn run(args: &StressArgs, options: &Options, talk: &Talk) -> Result<(
     let mut time = Duration::ZERO;
     let bar = talk.progress(queue.len() as u64, "deciding");
     let between = queue.len().div_ceil(RECOUNTS).max(1);
-    let mut commit_loop = CommitLoop::with_backend(&mut state, settings, backend);
+    let mut commit_loop = CommitLoop::with_backend(&mut state, settings, backend)
+        .with_room_maker(Box::new(crate::plan::FewestMoves::default()));
     for (index, &entry) in queue.iter().enumerate() {
         let start = Instant::now();
         let decision = commit_loop.decide(entry, index);

@@ -36,7 +36,9 @@ submission to finish. SAT: allocation at saturation, the largest share of GPUs
 busy while jobs waited. FRAG: share of the time with a queue in which as many
 GPUs were free as its head asked for; CAP: in which fewer were. EMPTY: mean
 number of empty nodes. WCC: share of time in which fillers sufficed for all
-slots. A JOB: mean number of migrations of a job. --format json has one object a
+slots. A JOB: mean number of migrations of a job. KILLED and GPU-H KILLED: runs
+that failing nodes ended, and the GPU-hours that they had held. NEVER RAN: jobs
+that wait when nothing happens any more. --format json has one object a
 run, with the exact sums, quantiles of waits and completion times by size (1,
 2-4, 5-8, >8 GPUs), and what migrations cost.
 

@@ -1,7 +1,7 @@
 //! One pass over the queue: who starts now.
 
 use super::Engine;
-use crate::decide::Why;
+use crate::decide::{Why, Worth};
 use crate::simulate::backfill::{Place, Reservation};
 use crate::simulate::discipline::Discipline;
 use crate::simulate::explain::FirstTry;
@@ -73,24 +73,22 @@ impl<S: Site> Engine<'_, S> {
     fn start(&mut self, position: usize) -> bool {
         self.note_try(position);
         // Moves are made for the head of the queue alone, and once it was refused without.
-        !self.holds_back(position) && self.start_within(position, Some(0))
+        !self.holds_back(position) && self.start_within(position, Worth::NONE)
     }
 
     /// Starts the head of the queue by moving others, if that costs them less than what it would wait otherwise.
     fn start_with_room(&mut self, head: usize) -> bool {
-        let (Some(cost_s), Some(cluster)) = (self.room_cost_s, self.site.cluster()) else { return false };
+        let (Some(price), Some(cluster)) = (self.room, self.site.cluster()) else { return false };
         let id = self.scenario.job_id(head);
-        let wait = wait_without_moves(cluster, id, self.now, self.running.departures());
-        // What costs nothing is worth any wait.
-        let most = wait.and_then(|wait| wait.saturating_sub(1).checked_div(cost_s));
-        self.start_within(head, most)
+        let wait_s = wait_without_moves(cluster, id, self.now, self.running.departures());
+        self.start_within(head, Worth { wait_s, ..price })
     }
 
-    /// Starts a waiting job, if the scheduler can by disturbing so many others at most.
-    fn start_within(&mut self, position: usize, most_disturbed: Option<u64>) -> bool {
+    /// Starts a waiting job, if the scheduler can, by moving others if that is worth it.
+    fn start_within(&mut self, position: usize, worth: Worth) -> bool {
         let (job, id) = (&self.scenario.jobs()[position], self.scenario.job_id(position));
         let finish = self.finish_of(job);
-        let Some(moved) = self.site.start(id, position, most_disturbed) else { return false };
+        let Some(moved) = self.site.start(id, position, worth) else { return false };
         self.running.enter(id, self.now, finish);
         self.running.pause(moved, self.now);
         self.waiting.remove(position, job);

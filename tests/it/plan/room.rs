@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use slotwise::anchor::State;
 use slotwise::cluster::{ClusterBuilder, JobId, JobSpec, NodeSpec, Seat};
-use slotwise::decide::{CommitLoop, Decision, PlaceOptions, Policy, Status, Why};
+use slotwise::decide::{CommitLoop, Decision, PlaceOptions, Policy, Status, Why, Worth};
 use slotwise::plan::{FewestMoves, Goal, Mode, plan};
 use slotwise::workload::QueueEntry;
 
@@ -37,9 +37,10 @@ fn make_room(budget: Option<u32>) -> PlaceOptions {
     }
 }
 
-fn decide(state: &mut State, job: JobId, budget: Option<u32>, most_disturbed: Option<u64>) -> Decision {
+fn decide(state: &mut State, job: JobId, budget: Option<u32>, wait_s: Option<u64>) -> Decision {
     let mut commit_loop = CommitLoop::new(state, make_room(budget)).with_room_maker(Box::new(FewestMoves::default()));
-    commit_loop.limit_disturbed(most_disturbed);
+    // Each job that moves costs 10 s.
+    commit_loop.set_worth(wait_s.map(|wait_s| Worth { wait_s: Some(wait_s), pause_s: 4, price_s: 10 }));
     commit_loop.decide(QueueEntry::Submit(job), 0).clone()
 }
 
@@ -58,17 +59,17 @@ fn a_blocked_job_starts_by_the_fewest_moves() {
 #[test]
 fn limits_are_kept_and_nothing_moves_then() {
     let nodes: &[&[u8]] = &[&[4, 1], &[2, 2, 1], &[6], &[3, 1]];
-    for (budget, most_disturbed) in [(Some(1), None), (Some(0), None), (None, Some(1)), (None, Some(0))] {
+    for (budget, wait_s) in [(Some(1), None), (Some(0), None), (None, Some(20)), (None, Some(0))] {
         let (mut state, job) = state(nodes, 8, 1);
         let before = state.cluster().clone();
-        let decision = decide(&mut state, job, budget, most_disturbed);
-        assert_eq!(decision.status, Status::Blocked(Why::Fragmentation), "{budget:?} {most_disturbed:?}");
+        let decision = decide(&mut state, job, budget, wait_s);
+        assert_eq!(decision.status, Status::Blocked(Why::Fragmentation), "{budget:?} {wait_s:?}");
         assert!(decision.migrations.is_empty());
         assert!(state.cluster().nodes() == before.nodes());
     }
     // Enough for two is enough.
     let (mut state, job) = state(nodes, 8, 1);
-    assert_eq!(decide(&mut state, job, Some(2), Some(2)).status, Status::Placed);
+    assert_eq!(decide(&mut state, job, Some(2), Some(21)).status, Status::Placed);
 }
 
 #[test]
@@ -134,7 +135,9 @@ fn check(nodes: &[NodePlan], steps: &[Step]) -> Result<(), TestCaseError> {
                 prop_assert_eq!(told.cost, decision.migrations.len() as u64);
             }
             Status::Blocked(why) => {
-                let gpus = request.gpus > 0 && !request.is_share() && why != Why::Capacity;
+                // Where CPU or memory keeps a job out, nobody asks for a plan.
+                let gpus_alone = request.gpus > 0 && request.cpu_milli == 0 && request.memory_mib == 0;
+                let gpus = gpus_alone && !request.is_share() && why != Why::Capacity;
                 prop_assert!(!gpus || told.feasible != Some(true), "{:?} {:?}", why, told);
             }
             Status::Removed | Status::Absent => unreachable!("a submission"),
