@@ -2,6 +2,7 @@
 
 mod audit;
 mod bench;
+mod commands;
 mod decision;
 mod devices;
 mod explain;
@@ -21,6 +22,7 @@ mod verify;
 
 pub use audit::{audit_json, audit_table};
 pub use bench::{BenchRow, bench_table, compare_with_cpu};
+pub use commands::plan_commands;
 pub use decision::{decision_json, explained_decision_json};
 pub use devices::{devices_json, devices_table};
 pub use explain::{OffersOut, explanation_json, explanation_table};

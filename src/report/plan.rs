@@ -217,7 +217,8 @@ impl PlanReport<'_> {
         }
     }
 
-    fn headline(&self) -> String {
+    /// What there is, in a sentence.
+    pub(super) fn headline(&self) -> String {
         let (plan, goal) = (self.plan, self.room_for());
         let moves = plan.steps.len();
         let s = if moves == 1 { "" } else { "s" };
@@ -305,7 +306,8 @@ impl PlanReport<'_> {
         rows.text()
     }
 
-    fn relaxation(&self, relaxation: &Relaxation) -> String {
+    /// What little more would allow a plan, in a sentence.
+    pub(super) fn relaxation(&self, relaxation: &Relaxation) -> String {
         match relaxation {
             Relaxation::Capacity(gpus) => format!("{} more free GPUs are needed", grouped(*gpus)),
             Relaxation::FreeGpus(nodes) => {

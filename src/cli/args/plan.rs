@@ -41,6 +41,10 @@ pub(in super::super) struct PlanArgs {
     /// No plan that moves instances of more jobs
     #[arg(long, value_name = "D")]
     pub(in super::super) max_jobs_disturbed: Option<u64>,
+    /// Instead of a table or JSON, the moves as commands of kubectl or scontrol, which are never carried out; for
+    /// kubernetes: and slurm:
+    #[arg(long)]
+    pub(in super::super) commands: bool,
 }
 
 /// How any plan is made.

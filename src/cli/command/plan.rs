@@ -7,15 +7,21 @@ use super::super::input;
 use super::{Failure, Options, Talk, write_all};
 use crate::anchor::State;
 use crate::cluster::{Cluster, JobId, Within};
+use crate::formats::Snapshot;
 use crate::plan::{Cost, Effort, Goal, Plan, PlanOptions, plan};
-use crate::report::{PlanReport, Totals};
+use crate::report::{PlanReport, Totals, plan_commands};
 use crate::workload::{Queue, QueueEntry};
 
 /// Steps of the search. They last for some tens of seconds, so that it is seldom the clock that ends it.
 const STEPS: u64 = 6_000_000;
 
 pub(super) fn run(args: &PlanArgs, options: &Options, talk: &Talk) -> Result<(), Failure> {
-    let mut cluster = input::cluster(&args.cluster.cluster, talk)?.cluster;
+    let origin = &args.cluster.cluster;
+    let Snapshot { mut cluster, handles, .. } = input::cluster(origin, talk)?;
+    if args.commands && handles.is_none() {
+        let expected = "expected kubernetes:FILE or slurm:FILE, which tell what pods and jobs are called there";
+        return Err(Failure::input(format_args!("--commands: found the cluster {origin:?}, {expected}")));
+    }
     let goal = match (&args.queue, args.free_nodes) {
         (Some(origin), _) => {
             let queue = input::queue(origin, &mut cluster, TraceArgs::default(), talk)?;
@@ -48,9 +54,10 @@ pub(super) fn run(args: &PlanArgs, options: &Options, talk: &Talk) -> Result<(),
     warn_of_the_clock(&answer, &args.how, talk);
     let report = report(&cluster, goal, &settings, &answer);
     let mut bytes = Vec::new();
-    match options.format {
-        Format::Json => report.json(&mut bytes)?,
-        Format::Table => bytes.extend(report.table().bytes()),
+    match (handles.filter(|_| args.commands), options.format) {
+        (Some(handles), _) => bytes.extend(plan_commands(&report, &handles).bytes()),
+        (None, Format::Json) => report.json(&mut bytes)?,
+        (None, Format::Table) => bytes.extend(report.table().bytes()),
     }
     write_all(options, &bytes)
 }
