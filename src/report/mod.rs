@@ -31,7 +31,7 @@ pub use number::{asked, grouped, percent, rate, seconds};
 pub use obstacles::ObstaclesReport;
 pub use phi_star::PhiStarReport;
 pub use place::{PlaceSummary, Tally, Totals};
-pub use plan::PlanReport;
+pub use plan::{PlanReport, curve_svg};
 pub use score::ScoreRows;
 pub use simulate::{
     ChartError, MINUTES_HEADER, Page, PageError, PageSource, Run, SERIES_HEADER, Setting, append_minute_row,
