@@ -174,13 +174,26 @@ topology forbids it), fragmentation; and relax has what little more would do.
 --cost jobs is exact where running jobs have one instance, else often a bound.
 Exit code 0 also where there is no plan.
 
+--curve, with --target sif=0: for 0, 1, 2, … moves up to those of the plan the
+fewest partial nodes and so N·SIF, with Φ* beside it, at up to 50 numbers of
+moves, and whether fewer partial nodes are proved impossible. --svg draws it.
+--time-limit is for the plan, and once more for the curve.
+
+--commands writes the moves as text for a shell, in the order of the plan:
+kubectl cordon and delete, where a controller makes the pod anew and the
+scheduler chooses its node; or scontrol requeuehold, update ReqNodeList and
+release, where a job starts anew as a whole. Neither is a move, as comments say
+there; kubectl uncordon is a comment, for it must wait. Nothing is carried out.
+
 Examples:
   slotwise plan --cluster c.json --queue q.jsonl --job b
   slotwise plan --cluster c.json --queue q.jsonl --job b --mode hitless \\
     --pin 'prod-*' --max-moves 20
   slotwise plan --cluster c.json --free-nodes 4
   slotwise plan --cluster c.json --free-domain --cost gpus
-  slotwise plan --cluster c.json --target sif=0 --max-moves 100"
+  slotwise plan --cluster c.json --target sif=0 --max-moves 100
+  slotwise plan --cluster c.json --target sif=0 --curve --svg curve.svg
+  slotwise plan --cluster kubernetes:dump.json --free-nodes 1 --commands"
 );
 
 pub(super) const EXPLAIN: &str = concat!(

@@ -80,6 +80,7 @@ fn other_outputs(command: &Command) -> Vec<(&'static str, &Path)> {
             ("--html", args.html.as_deref()),
             ("--svg", args.svg.as_deref()),
         ],
+        Command::Plan(args) => vec![("--svg", args.svg.as_deref())],
         Command::Import(import) => vec![("--queue-out", import.queue_out().map(PathBuf::as_path))],
         _ => Vec::new(),
     };

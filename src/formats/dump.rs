@@ -4,10 +4,12 @@
 //! versions. What does not fit together is made to fit here, in one place, and the user is told.
 
 mod assembly;
+mod handles;
 mod tally;
 mod waiting;
 
-pub(super) use assembly::{DumpJob, DumpNode, DumpSeat, Held, assemble};
+pub(super) use assembly::{Assembled, DumpJob, DumpNode, DumpSeat, Held, assemble};
+pub use handles::Handles;
 pub(super) use tally::Tally;
 pub use waiting::WaitingJob;
 

@@ -18,7 +18,7 @@ use std::io::{BufRead, Read};
 
 use serde::Deserialize;
 
-use super::dump::{Import, Tally, assemble, name_of};
+use super::dump::{Assembled, Handles, Import, Tally, assemble, name_of};
 use super::error::FormatError;
 use super::snapshot::{Snapshot, overcommitted};
 use super::source::Source;
@@ -137,9 +137,11 @@ fn import(input: &str, mut listing: Listing, keys: Option<&TopologyKeys>) -> Res
     // What was read goes before the cluster is made of it.
     drop(listing);
     let fault = |error| FormatError::new(input, error);
-    let (cluster, index_source) = assemble(&running.nodes, running.jobs, &mut tally).map_err(fault)?;
+    let assembled = assemble(&running.nodes, running.jobs, &mut tally).map_err(fault)?;
+    let Assembled { cluster, index_source, origins } = assembled;
+    let handles = Some(Handles::of_pods(origins, running.pods));
     let mut notes = tally.notes();
     notes.extend(overcommitted(&cluster));
-    let snapshot = Snapshot { cluster, as_of: None, index_source: Some(index_source), notes };
+    let snapshot = Snapshot { cluster, as_of: None, index_source: Some(index_source), notes, handles };
     Ok(Import { snapshot, waiting, waiting_notes: later.notes() })
 }

@@ -40,7 +40,7 @@ mod window;
 pub use acme::{read_acme, read_acme_from};
 pub use alibaba::{read_alibaba_2026, read_alibaba_2026_from, read_alibaba_2026_jobs, read_alibaba_2026_jobs_from};
 pub use candidates::{CandidateSpec, MoveSpec, SeatSpec, read_candidates, read_candidates_from};
-pub use dump::{Import, WaitingJob};
+pub use dump::{Handles, Import, WaitingJob};
 pub use error::{FormatError, Note};
 pub use gather::{LeftOut, Trace, TraceReport};
 pub use helios::{read_helios, read_helios_from};

@@ -15,7 +15,7 @@ use std::io::{BufRead, Read};
 
 use jiff::Timestamp;
 
-use super::dump::{Import, Tally, assemble, name_of};
+use super::dump::{Assembled, Handles, Import, Tally, assemble, name_of};
 use super::error::{FormatError, Note};
 use super::snapshot::{Snapshot, overcommitted};
 use super::source::Source;
@@ -109,7 +109,8 @@ impl Records {
         let mut later = Tally::new(input);
         let waiting = waiting(&self.jobs, &running, &mut later);
         let (nodes, jobs) = running.finish();
-        let (cluster, index_source) = assemble(&nodes, jobs, &mut tally).map_err(|error| fault(error.to_string()))?;
+        let assembled = assemble(&nodes, jobs, &mut tally).map_err(|error| fault(error.to_string()))?;
+        let Assembled { cluster, index_source, origins } = assembled;
         let as_of = self.at_s.and_then(|at| Timestamp::from_second(i64::try_from(at).ok()?).ok());
         let mut notes = tally.notes();
         if self.jobs.is_empty() {
@@ -119,8 +120,13 @@ impl Records {
             });
         }
         notes.extend(overcommitted(&cluster));
-        let snapshot =
-            Snapshot { cluster, as_of: as_of.map(|at| at.to_string()), index_source: Some(index_source), notes };
+        let snapshot = Snapshot {
+            cluster,
+            as_of: as_of.map(|at| at.to_string()),
+            index_source: Some(index_source),
+            notes,
+            handles: Some(Handles::of_jobs(origins)),
+        };
         Ok(Import { snapshot, waiting, waiting_notes: later.notes() })
     }
 }

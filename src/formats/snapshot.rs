@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 
 use crate::cluster::{Cluster, ClusterBuilder, Seat};
 
+use super::dump::Handles;
 use super::error::{FormatError, Note, json_text};
 use super::job::JobScratch;
 use super::json::{Int, ListSeed, Maybe, Object, ObjectSeed, Path, Text, require};
@@ -32,6 +33,8 @@ pub struct Snapshot {
     pub index_source: Option<IndexSource>,
     /// What the user should know.
     pub notes: Vec<Note>,
+    /// What the scheduler calls what runs, if the file is a dump of one that commands can be written for.
+    pub handles: Option<Handles>,
 }
 
 /// Where the device indices of the running instances are from.
@@ -108,7 +111,7 @@ fn read_in_pieces(name: &str, reader: impl Read, whole: usize, window: usize) ->
     let cluster = document.parts.builder.finish();
     let cluster = cluster.map_err(|error| FormatError::new(name, error).at_place("running"))?;
     let notes = overcommitted(&cluster);
-    Ok(Snapshot { cluster, as_of: document.as_of, index_source: document.index_source, notes })
+    Ok(Snapshot { cluster, as_of: document.as_of, index_source: document.index_source, notes, handles: None })
 }
 
 /// A document up to this size is read whole, which is faster; a larger one is read piece by piece, so that memory stays

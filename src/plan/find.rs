@@ -108,6 +108,7 @@ impl Finder<'_> {
             optimal: false,
             second_optimal: false,
             jobs_optimal: false,
+            fewest_partial: false,
             cost: 0,
             lower_bound: found.lower_bound.map(|bound| self.told(bound)),
             steps: Vec::new(),
@@ -130,6 +131,7 @@ impl Finder<'_> {
                 if let Ok(done) = done {
                     answer.feasible = Some(true);
                     answer.cost = cost.max(0) as u64;
+                    answer.fewest_partial = self.site.goal == Goal::LeastPartial && found.partial_proved;
                     let few = self.site.goal != Goal::LeastPartial || found.partial_proved;
                     (answer.steps, answer.place, answer.after) = (done.steps, done.hosts, Some(done.after));
                     if self.site.cost == Cost::Jobs {

@@ -11,10 +11,12 @@
 //! | `steps.rs` | the plan carried out on the ledger |
 //! | `room.rs` | the fewest moves for the commit loop |
 //! | `hosting.rs` | a bound without a program, by which racks and domains are ranked |
+//! | `curve.rs` | how few partial nodes each number of moves reaches |
 //! | `question.rs`, `site.rs`, `find.rs` | the question and its answer; all of it put together |
 //! | `verdict.rs` | why there is no plan, and what little more would allow one |
 
 mod columns;
+mod curve;
 mod exhaust;
 mod find;
 mod hosting;
@@ -30,6 +32,7 @@ mod site;
 mod steps;
 mod verdict;
 
+pub use curve::{Curve, CurvePoint, curve};
 pub use find::plan;
 pub use integer::Effort;
 pub use question::{Cost, Goal, Plan, PlanOptions};

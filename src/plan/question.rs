@@ -84,6 +84,8 @@ pub struct Plan {
     pub second_optimal: bool,
     /// Whether it is proved that no such plan disturbs fewer jobs.
     pub jobs_optimal: bool,
+    /// Whether it is proved that no plan within `max_moves` leaves fewer partial nodes; only where few are the goal.
+    pub fewest_partial: bool,
     /// What the plan costs, by the measure that was asked for.
     pub cost: u64,
     /// No plan costs less; `None` if there is none at all.
@@ -142,7 +144,7 @@ pub(super) fn keep_limits(answer: &mut Plan, options: &PlanOptions) {
     };
     answer.feasible = answer.why.map(|_| false);
     answer.optimal = answer.why.is_some();
-    (answer.second_optimal, answer.jobs_optimal) = (false, false);
+    (answer.second_optimal, answer.jobs_optimal, answer.fewest_partial) = (false, false, false);
     (answer.steps, answer.place, answer.after) = (Vec::new(), Vec::new(), None);
 }
 

@@ -2,6 +2,7 @@
 
 mod audit;
 mod bench;
+mod commands;
 mod decision;
 mod devices;
 mod explain;
@@ -21,6 +22,7 @@ mod verify;
 
 pub use audit::{audit_json, audit_table};
 pub use bench::{BenchRow, bench_table, compare_with_cpu};
+pub use commands::plan_commands;
 pub use decision::{decision_json, explained_decision_json};
 pub use devices::{devices_json, devices_table};
 pub use explain::{OffersOut, explanation_json, explanation_table};
@@ -29,7 +31,7 @@ pub use number::{asked, grouped, percent, rate, seconds};
 pub use obstacles::ObstaclesReport;
 pub use phi_star::PhiStarReport;
 pub use place::{PlaceSummary, Tally, Totals};
-pub use plan::PlanReport;
+pub use plan::{PlanReport, curve_svg};
 pub use score::ScoreRows;
 pub use simulate::{
     ChartError, MINUTES_HEADER, Page, PageError, PageSource, Run, SERIES_HEADER, Setting, append_minute_row,

@@ -1,5 +1,7 @@
 //! A plan: what moves where, and what is proved of it.
 
+mod curve;
+
 use serde::Serialize;
 
 use super::decision::Mask;
@@ -9,7 +11,10 @@ use super::number::{grouped, signed};
 use super::place::Totals;
 use super::table::{Align, Rows, facts, printable};
 use crate::cluster::{Cluster, NodeId, Within};
-use crate::plan::{Cost, Goal, Mode, NoPlan, Plan, Relaxation};
+use crate::plan::{Cost, Curve, Goal, Mode, NoPlan, Plan, Relaxation};
+use curve::{PointOut, curve_points, curve_table};
+
+pub use curve::curve_svg;
 
 /// Moves that the table shows.
 const SHOWN: usize = 40;
@@ -27,6 +32,8 @@ pub struct PlanReport<'a> {
     pub cost: Cost,
     /// The answer.
     pub plan: &'a Plan,
+    /// What fewer moves would do, if that was asked.
+    pub curve: Option<&'a Curve>,
     /// Totals before.
     pub before: Totals,
     /// Totals afterwards, if there is a plan.
@@ -55,6 +62,8 @@ struct Document<'a> {
     partial: Change,
     phi_star: Change,
     ended_by_time_limit: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    curve: Option<Vec<PointOut>>,
 }
 
 #[derive(Serialize)]
@@ -179,7 +188,8 @@ impl PlanReport<'_> {
                 before: self.before.phi_star as i64,
                 after: self.after.map(|after| after.phi_star as i64),
             },
-            ended_by_time_limit: plan.by_clock,
+            ended_by_time_limit: plan.by_clock || self.curve.is_some_and(|curve| curve.by_clock),
+            curve: self.curve.map(curve_points),
         }
     }
 
@@ -200,7 +210,9 @@ impl PlanReport<'_> {
         if !self.plan.place.is_empty() {
             text += &format!("\n{}", self.places());
         }
-        text + &format!("\n{}", self.change())
+        text += &format!("\n{}", self.change());
+        self.curve.iter().for_each(|curve| text += &format!("\n{}", curve_table(curve)));
+        text
     }
 
     fn room_for(&self) -> String {
@@ -217,7 +229,8 @@ impl PlanReport<'_> {
         }
     }
 
-    fn headline(&self) -> String {
+    /// What there is, in a sentence.
+    pub(super) fn headline(&self) -> String {
         let (plan, goal) = (self.plan, self.room_for());
         let moves = plan.steps.len();
         let s = if moves == 1 { "" } else { "s" };
@@ -307,7 +320,8 @@ impl PlanReport<'_> {
         rows.text()
     }
 
-    fn relaxation(&self, relaxation: &Relaxation) -> String {
+    /// What little more would allow a plan, in a sentence.
+    pub(super) fn relaxation(&self, relaxation: &Relaxation) -> String {
         match relaxation {
             Relaxation::Capacity(gpus) => format!("{} more free GPUs are needed", grouped(*gpus)),
             Relaxation::FreeGpus(nodes) => {

@@ -1,13 +1,13 @@
 //! What simulated runs showed: one JSON object a run here; a table, series over time and a page beside it.
 
-mod axis;
-mod chart;
+pub(super) mod axis;
+pub(super) mod chart;
 mod columns;
 mod figures;
 mod jobset;
 mod occupancy_map;
 mod page;
-mod palette;
+pub(super) mod palette;
 mod series;
 mod table;
 

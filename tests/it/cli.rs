@@ -15,6 +15,7 @@ mod page;
 #[cfg(unix)]
 mod pipes_and_disks;
 mod plan;
+mod plan_commands;
 mod simulate;
 mod sweep;
 

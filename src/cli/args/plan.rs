@@ -1,5 +1,7 @@
 //! What may be written after `plan`.
 
+use std::path::PathBuf;
+
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgGroup, Args as ClapArgs};
 
@@ -41,6 +43,16 @@ pub(in super::super) struct PlanArgs {
     /// No plan that moves instances of more jobs
     #[arg(long, value_name = "D")]
     pub(in super::super) max_jobs_disturbed: Option<u64>,
+    /// With --target, also the fewest partial nodes that 0, 1, 2, … moves leave, at up to 50 numbers of moves
+    #[arg(long, requires = "target", conflicts_with_all = ["commands", "max_jobs_disturbed"])]
+    pub(in super::super) curve: bool,
+    /// Write the curve as a chart
+    #[arg(long, value_name = "FILE", requires = "curve")]
+    pub(in super::super) svg: Option<PathBuf>,
+    /// Instead of a table or JSON, the moves as commands of kubectl or scontrol, which are never carried out; for
+    /// kubernetes: and slurm:
+    #[arg(long)]
+    pub(in super::super) commands: bool,
 }
 
 /// How any plan is made.

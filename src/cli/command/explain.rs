@@ -18,7 +18,7 @@ pub(super) fn run(args: &ExplainArgs, options: &Options, talk: &Talk) -> Result<
     let state = State::new(cluster);
     let obstacles = obstacles(&state, job);
     let answer = plan(state.cluster(), goal, &settings);
-    warn_of_the_clock(&answer, &args.how, talk);
+    warn_of_the_clock(answer.by_clock, &args.how, talk);
     let plan = report(state.cluster(), goal, &settings, &answer);
     let report = ObstaclesReport { state: &state, job, obstacles: &obstacles, plan };
     let mut bytes = Vec::new();

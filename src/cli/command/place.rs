@@ -166,7 +166,7 @@ pub(super) fn run(args: &PlaceArgs, options: &Options, talk: &Talk) -> Result<()
     }
     output.write(&bytes)?;
     if let Some(mut after) = after {
-        let snapshot = Snapshot { cluster: state.into_cluster(), as_of, index_source, notes: Vec::new() };
+        let snapshot = Snapshot { cluster: state.into_cluster(), as_of, index_source, ..Snapshot::default() };
         after.pass(|out| write_snapshot(&snapshot, out))?;
         output.finish()?;
         after.finish()

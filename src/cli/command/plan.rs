@@ -4,18 +4,27 @@ use std::time::{Duration, Instant};
 
 use super::super::args::{Format, PlanArgs, PlanHow, TraceArgs};
 use super::super::input;
-use super::{Failure, Options, Talk, write_all};
+use super::{Failure, Options, Output, Talk, write_all};
 use crate::anchor::State;
 use crate::cluster::{Cluster, JobId, Within};
-use crate::plan::{Cost, Effort, Goal, Plan, PlanOptions, plan};
-use crate::report::{PlanReport, Totals};
+use crate::formats::Snapshot;
+use crate::plan::{Cost, Effort, Goal, Plan, PlanOptions, curve, plan};
+use crate::report::{PlanReport, Totals, curve_svg, plan_commands};
 use crate::workload::{Queue, QueueEntry};
 
 /// Steps of the search. They last for some tens of seconds, so that it is seldom the clock that ends it.
 const STEPS: u64 = 6_000_000;
 
+/// Steps for each point of a curve but the last, of which there may be fifty.
+const STEPS_OF_A_POINT: u64 = 600_000;
+
 pub(super) fn run(args: &PlanArgs, options: &Options, talk: &Talk) -> Result<(), Failure> {
-    let mut cluster = input::cluster(&args.cluster.cluster, talk)?.cluster;
+    let origin = &args.cluster.cluster;
+    let Snapshot { mut cluster, handles, .. } = input::cluster(origin, talk)?;
+    if args.commands && handles.is_none() {
+        let expected = "expected kubernetes:FILE or slurm:FILE, which tell what pods and jobs are called there";
+        return Err(Failure::input(format_args!("--commands: found the cluster {origin:?}, {expected}")));
+    }
     let goal = match (&args.queue, args.free_nodes) {
         (Some(origin), _) => {
             let queue = input::queue(origin, &mut cluster, TraceArgs::default(), talk)?;
@@ -37,6 +46,13 @@ pub(super) fn run(args: &PlanArgs, options: &Options, talk: &Talk) -> Result<(),
             return Err(Failure::input(text));
         }
     }
+    if args.curve && goal != Goal::LeastPartial {
+        return Err(Failure::input("--curve: found another goal, expected --target sif=0"));
+    }
+    if args.curve && args.cost != Cost::Moves {
+        return Err(Failure::input(format_args!("--curve: found --cost {}, expected moves", args.cost.name())));
+    }
+    let svg = args.svg.as_deref().map(|path| Output::open(Some(path))).transpose()?;
     let mut settings = settings(&cluster, &args.how)?;
     settings.cost = args.cost;
     settings.max_moves = args.max_moves;
@@ -45,14 +61,26 @@ pub(super) fn run(args: &PlanArgs, options: &Options, talk: &Talk) -> Result<(),
         all_seconds_known(&cluster, &settings.movable)?;
     }
     let answer = plan(&cluster, goal, &settings);
-    warn_of_the_clock(&answer, &args.how, talk);
-    let report = report(&cluster, goal, &settings, &answer);
+    settings.effort = Effort::new(STEPS_OF_A_POINT, deadline(&args.how));
+    let curve = (args.curve && answer.after.is_some()).then(|| curve(&cluster, &answer, &settings));
+    let by_clock = answer.by_clock || curve.as_ref().is_some_and(|curve| curve.by_clock);
+    warn_of_the_clock(by_clock, &args.how, talk);
+    let report = PlanReport { curve: curve.as_ref(), ..report(&cluster, goal, &settings, &answer) };
     let mut bytes = Vec::new();
-    match options.format {
-        Format::Json => report.json(&mut bytes)?,
-        Format::Table => bytes.extend(report.table().bytes()),
+    match (handles.filter(|_| args.commands), options.format) {
+        (Some(handles), _) => bytes.extend(plan_commands(&report, &handles).bytes()),
+        (None, Format::Json) => report.json(&mut bytes)?,
+        (None, Format::Table) => bytes.extend(report.table().bytes()),
     }
-    write_all(options, &bytes)
+    match (svg, &curve) {
+        (Some(mut svg), Some(curve)) => {
+            svg.write(curve_svg(curve).map_err(|error| Failure::Failed(error.into()))?.as_bytes())?;
+            write_all(options, &bytes)?;
+            svg.finish()
+        }
+        // Without a plan there is no curve, and no file.
+        _ => write_all(options, &bytes),
+    }
 }
 
 /// How to plan, by the options that every plan has.
@@ -60,12 +88,16 @@ pub(super) fn run(args: &PlanArgs, options: &Options, talk: &Talk) -> Result<(),
 /// # Errors
 /// If a selector of pins names no running job.
 pub(super) fn settings(cluster: &Cluster, how: &PlanHow) -> Result<PlanOptions, Failure> {
-    let deadline = Instant::now().checked_add(Duration::from_secs(how.time_limit));
-    let mut settings = PlanOptions::new(cluster, how.mode, Effort::new(STEPS, deadline));
+    let mut settings = PlanOptions::new(cluster, how.mode, Effort::new(STEPS, deadline(how)));
     for selector in &how.pin {
         pin(cluster, selector, &mut settings.movable)?;
     }
     Ok(settings)
+}
+
+/// When the time is up that a search may take.
+fn deadline(how: &PlanHow) -> Option<Instant> {
+    Instant::now().checked_add(Duration::from_secs(how.time_limit))
 }
 
 /// The answer with the totals before and after it.
@@ -77,6 +109,7 @@ pub(super) fn report<'a>(cluster: &'a Cluster, goal: Goal, settings: &PlanOption
         mode: settings.mode,
         cost: settings.cost,
         plan: answer,
+        curve: None,
         before: totals(cluster),
         after: answer.after.as_ref().map(totals),
     }
@@ -90,8 +123,8 @@ pub(super) fn note_share(cluster: &Cluster, job: JobId, talk: &Talk) {
 }
 
 /// Says that the clock ended the search.
-pub(super) fn warn_of_the_clock(answer: &Plan, how: &PlanHow, talk: &Talk) {
-    if answer.by_clock {
+pub(super) fn warn_of_the_clock(by_clock: bool, how: &PlanHow, talk: &Talk) {
+    if by_clock {
         talk.warn(format_args!("the time limit of {} s ended the search: another run may find more", how.time_limit));
     }
 }

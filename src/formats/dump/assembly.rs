@@ -58,6 +58,26 @@ pub(in crate::formats) struct DumpSeat {
     pub(in crate::formats) devices: Option<GpuMask>,
     pub(in crate::formats) cpu_milli: u64,
     pub(in crate::formats) memory_mib: u64,
+    /// Its pod's place among those that the dump's reader lists, where it lists any.
+    pub(in crate::formats) pod: Option<u32>,
+}
+
+/// A cluster made of a dump.
+#[derive(Debug)]
+pub(in crate::formats) struct Assembled {
+    pub(in crate::formats) cluster: Cluster,
+    pub(in crate::formats) index_source: IndexSource,
+    /// What became which job, by its number.
+    pub(in crate::formats) origins: Vec<Origin>,
+}
+
+/// What a job of the cluster is in the dump.
+#[derive(Debug)]
+pub(in crate::formats) struct Origin {
+    /// The name of the job that it is, or is a part of.
+    pub(in crate::formats) name: String,
+    /// The pod of each instance.
+    pub(in crate::formats) pods: Vec<Option<u32>>,
 }
 
 /// Makes a cluster of them.
@@ -72,7 +92,7 @@ pub(in crate::formats) fn assemble(
     nodes: &[DumpNode],
     mut jobs: Vec<DumpJob>,
     tally: &mut Tally,
-) -> Result<(Cluster, IndexSource), BuildError> {
+) -> Result<Assembled, BuildError> {
     let mut builder = ClusterBuilder::new();
     let unavailable = broken(nodes, &jobs);
     for (node, &unavailable) in nodes.iter().zip(&unavailable) {
@@ -90,10 +110,11 @@ pub(in crate::formats) fn assemble(
     desk.seat_named(&mut jobs, tally);
     desk.seat_others(&mut jobs, tally);
     let unknown = desk.unknown(&jobs, &names, tally);
+    let mut origins = Vec::with_capacity(jobs.len());
     for job in jobs.iter().chain(&unknown) {
-        add(&mut builder, job, &mut names, tally)?;
+        add(&mut builder, job, &mut names, &mut origins, tally)?;
     }
-    Ok((builder.finish()?, desk.source()))
+    Ok(Assembled { cluster: builder.finish()?, index_source: desk.source(), origins })
 }
 
 fn spec_of(node: &DumpNode) -> NodeSpec<'_> {
@@ -235,7 +256,7 @@ impl<'a> Desk<'a> {
             while names.contains(&name) {
                 name.push('\'');
             }
-            let seat = DumpSeat { node: at as u32, gpus, devices, cpu_milli, memory_mib };
+            let seat = DumpSeat { node: at as u32, gpus, devices, cpu_milli, memory_mib, pod: None };
             unknown.push(DumpJob { name, pinned: true, seats: vec![seat], ..DumpJob::default() });
         }
         unknown
@@ -255,25 +276,28 @@ fn add(
     builder: &mut ClusterBuilder,
     job: &DumpJob,
     names: &mut FxHashSet<String>,
+    origins: &mut Vec<Origin>,
     tally: &mut Tally,
 ) -> Result<(), BuildError> {
-    let mut groups: Vec<(DumpSeat, Vec<Seat>)> = Vec::new();
+    let mut groups: Vec<(DumpSeat, Vec<Seat>, Vec<Option<u32>>)> = Vec::new();
     let mut found = FxHashMap::default();
-    for &DumpSeat { node, gpus, devices, cpu_milli, memory_mib } in &job.seats {
-        let like = DumpSeat { node: 0, gpus, devices: None, cpu_milli, memory_mib };
+    for &DumpSeat { node, gpus, devices, cpu_milli, memory_mib, pod } in &job.seats {
+        let like = DumpSeat { node: 0, gpus, devices: None, cpu_milli, memory_mib, pod: None };
         let at = *found.entry((gpus, cpu_milli, memory_mib)).or_insert_with(|| {
-            groups.push((like, Vec::new()));
+            groups.push((like, Vec::new(), Vec::new()));
             groups.len() - 1
         });
         groups[at].1.push(Seat { node: NodeId(node), gpus: devices });
+        groups[at].2.push(pod);
     }
-    if groups.len() > 1 {
+    let several = groups.len() > 1;
+    if several {
         tally.met("jobs whose instances are unlike, taken as jobs NAME/1, NAME/2, …", &job.name);
     }
     let models: Vec<&str> = job.models.iter().map(String::as_str).collect();
-    for (at, (like, seats)) in groups.iter().enumerate() {
+    for (at, (like, seats, pods)) in groups.into_iter().enumerate() {
         let mut name = job.name.clone();
-        if groups.len() > 1 {
+        if several {
             name = format!("{name}/{}", at + 1);
             while !names.insert(name.clone()) {
                 name.push('\'');
@@ -291,7 +315,9 @@ fn add(
             times: job.times,
             ..JobSpec::default()
         };
-        builder.add_running(&spec, seats)?;
+        let added = builder.add_running(&spec, &seats)?;
+        debug_assert_eq!(added.index(), origins.len());
+        origins.push(Origin { name: job.name.clone(), pods });
     }
     Ok(())
 }

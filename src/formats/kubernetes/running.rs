@@ -22,6 +22,8 @@ pub(super) struct Running {
     pub(super) jobs: Vec<DumpJob>,
     /// Names that jobs have, with what they stand for.
     pub(super) names: Names,
+    /// Namespace and name of each pod that holds GPUs.
+    pub(super) pods: Vec<String>,
 }
 
 /// Takes what a listing holds.
@@ -63,12 +65,13 @@ pub(super) fn running(listing: &mut Listing, keys: &TopologyKeys, tally: &mut Ta
         }
     }
     let (by_name, names) = (FxHashMap::default(), Names::default());
-    let mut jobs = Jobs { kinds: &kinds, nodes: &nodes, keys, jobs: Vec::new(), by_name, names };
+    let mut jobs = Jobs { kinds: &kinds, nodes: &nodes, keys, jobs: Vec::new(), by_name, names, pods: Vec::new() };
     for (at, (record, pods)) in records.iter().zip(here).enumerate() {
         jobs.take_node(at as u32, record, &pods, tally);
     }
+    let pods = std::mem::take(&mut jobs.pods);
     let (jobs, names) = jobs.finish(tally);
-    Running { kinds, nodes, jobs, names }
+    Running { kinds, nodes, jobs, names, pods }
 }
 
 fn is_kept(node: &NodeRecord, tally: &mut Tally) -> bool {
@@ -125,6 +128,7 @@ struct Jobs<'a> {
     jobs: Vec<Member>,
     by_name: FxHashMap<(String, &'static str), usize>,
     names: Names,
+    pods: Vec<String>,
 }
 
 /// A job as far as its pods have been met.
@@ -168,7 +172,9 @@ impl Jobs<'_> {
                 devices,
                 cpu_milli: pod.request.cpu_milli,
                 memory_mib: pod.request.memory_mib,
+                pod: Some(self.pods.len() as u32),
             };
+            self.pods.push(pod.name.clone());
             self.add(pod, seat);
         }
         if rest.cpu_milli > 0 || rest.memory_mib > 0 {

@@ -257,7 +257,8 @@ impl Each {
         let gpus = self.gres.gpus().min(MAX_GPUS as u64) as u8;
         let nothing = gpus == 0 && self.cpu_milli == 0 && self.memory_mib == 0;
         let devices = self.gres.devices.filter(|_| gpus > 0);
-        let seat = DumpSeat { node, gpus, devices, cpu_milli: self.cpu_milli, memory_mib: self.memory_mib };
+        let (cpu_milli, memory_mib) = (self.cpu_milli, self.memory_mib);
+        let seat = DumpSeat { node, gpus, devices, cpu_milli, memory_mib, pod: None };
         (!nothing).then_some(seat)
     }
 }

@@ -17,7 +17,7 @@ enum Scale {
 
 /// An axis from 0 on.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Axis {
+pub(in crate::report) struct Axis {
     scale: Scale,
     /// Its end, and no less than its last mark.
     end: f64,
@@ -42,7 +42,7 @@ const UNITS: [(&str, f64); 4] = [("d", 86_400.0), ("h", 3600.0), ("min", 60.0), 
 
 impl Axis {
     /// Counts up to `most`.
-    pub(super) fn counts(most: f64) -> Self {
+    pub(in crate::report) fn counts(most: f64) -> Self {
         let step = nice_step(most).max(1.0);
         let end = (most / step).ceil().max(1.0) * step;
         Self::marked(Scale::Linear, end, multiples(step, end), |value| grouped(value.round() as i128))

@@ -25,35 +25,35 @@ const LETTERS: u32 = 16;
 
 /// A line, perhaps in a band.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Line {
+pub(in crate::report) struct Line {
     /// What it shows.
-    pub(super) name: String,
+    pub(in crate::report) name: String,
     /// Its colour.
-    pub(super) colour: Colour,
+    pub(in crate::report) colour: Colour,
     /// Its points.
-    pub(super) points: Vec<(f64, f64)>,
+    pub(in crate::report) points: Vec<(f64, f64)>,
     /// From where to where it went around these points: x, least and most.
-    pub(super) band: Vec<(f64, f64, f64)>,
+    pub(in crate::report) band: Vec<(f64, f64, f64)>,
 }
 
 /// A chart.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Chart {
+pub(in crate::report) struct Chart {
     /// What is shown, on one line, with its unit.
-    pub(super) title: String,
+    pub(in crate::report) title: String,
     /// To the right.
-    pub(super) x: Axis,
+    pub(in crate::report) x: Axis,
     /// Upwards.
-    pub(super) y: Axis,
+    pub(in crate::report) y: Axis,
     /// The lines, the first on top.
-    pub(super) lines: Vec<Line>,
+    pub(in crate::report) lines: Vec<Line>,
     /// A value that is not to be exceeded, and its name.
-    pub(super) bound: Option<(f64, String)>,
+    pub(in crate::report) bound: Option<(f64, String)>,
 }
 
 /// For whom a chart is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Dress {
+pub(in crate::report) enum Dress {
     /// For a page that says the rest: no title, no legend, no background.
     Page,
     /// To stand alone.
@@ -73,7 +73,7 @@ impl Chart {
     ///
     /// # Errors
     /// If the plotting library refuses.
-    pub(super) fn svg(&self, dress: Dress) -> Result<String, ChartError> {
+    pub(in crate::report) fn svg(&self, dress: Dress) -> Result<String, ChartError> {
         let mut svg = String::new();
         let drawn = self.draw(&mut svg, dress);
         drawn.map_err(|error| ChartError { title: self.title.clone(), text: error.to_string() })?;

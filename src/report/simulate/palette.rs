@@ -4,7 +4,7 @@ use plotters::style::RGBColor;
 
 /// A colour on a light page, and its counterpart on a dark one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Colour {
+pub(in crate::report) struct Colour {
     light: u32,
     dark: u32,
 }
@@ -65,7 +65,7 @@ impl Colour {
 }
 
 /// The colour of the run at a position.
-pub(super) fn run(position: usize) -> Colour {
+pub(in crate::report) fn run(position: usize) -> Colour {
     RUNS[position % RUNS.len()]
 }
 

@@ -67,6 +67,36 @@ fn limits_and_other_goals() {
 }
 
 #[test]
+fn the_curve_leads_from_now_to_the_plan() {
+    let folder = tempfile::tempdir().unwrap();
+    let chart = folder.path().join("curve.svg");
+    let nodes: Vec<Value> = (0..10).map(|i| json!({"name": format!("n{i}"), "gpus": 8})).collect();
+    let job = |i: u32| json!({"job": format!("j{i}"), "gpus_per_instance": 2 + i % 2, "instances": [{"node": format!("n{}", i / 2)}]});
+    let cluster = json!({"nodes": nodes, "running": (0..20).map(job).collect::<Vec<_>>()});
+    let answer = of_cluster(&cluster, &format!("--target sif=0 --curve --svg {}", chart.display()));
+    let curve = answer["curve"].as_array().unwrap();
+    assert_eq!(curve.len() as u64, answer["moves"].as_u64().unwrap() + 1);
+    for (point, when) in [(&curve[0], "before"), (&curve[curve.len() - 1], "after")] {
+        for measure in ["n_sif", "partial", "phi_star"] {
+            assert_eq!(point[measure], answer[measure][when], "{measure} {when}");
+        }
+    }
+    assert!(curve.len() > 3 && curve.iter().all(|point| point["proved"] == json!(true)), "{answer}");
+    let number = |point: &Value| point["n_sif"].as_i64().unwrap();
+    assert!(curve.is_sorted_by(|a, b| number(a) >= number(b) && a["moves"].as_u64() < b["moves"].as_u64()));
+    let svg = std::fs::read_to_string(chart).unwrap();
+    assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
+    assert!(["N·SIF by moves", "all proved", "Φ*", "partial nodes"].iter().all(|part| svg.contains(part)), "{svg}");
+    let table = pipe("plan --cluster - --target sif=0 --curve --format table", cluster.to_string().as_bytes());
+    let rows = text(&table.stdout).split("UP TO MOVES").nth(1).unwrap().lines().skip(1);
+    assert_eq!(rows.count(), curve.len());
+    // With fewer moves allowed it is the beginning of the same curve.
+    let shorter = of_cluster(&cluster, "--target sif=0 --curve --max-moves 2");
+    assert_eq!(shorter["curve"].as_array().unwrap()[..], curve[..shorter["moves"].as_u64().unwrap() as usize + 1]);
+    assert_eq!(of_cluster(&cluster, "--target sif=0").get("curve"), None);
+}
+
+#[test]
 fn wrong_usage_is_told() {
     for (words, part) in [
         ("plan --cluster plan-cluster.json", "required"),
@@ -77,6 +107,11 @@ fn wrong_usage_is_told() {
         (&format!("{SMALL} --job wide --free-nodes 1"), "cannot be used with"),
         (&format!("{SMALL} --job wide --time-limit 0"), "--time-limit"),
         (&format!("{SMALL} --job wide --mode swift"), "stop-first"),
+        (&format!("{SMALL} --job wide --curve"), "--target"),
+        ("plan --cluster synthetic:80 --target sif=0 --svg x.svg", "--curve"),
+        ("plan --cluster synthetic:80 --target sif=0 --curve --svg -", "the name of a file"),
+        ("plan --cluster synthetic:80 --target sif=0 --curve --cost gpus", "expected moves"),
+        ("plan --cluster synthetic:80 --target sif=0 --curve --commands", "cannot be used with"),
     ] {
         let output = run(words);
         assert_eq!(output.status.code(), Some(2), "{words}");

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use slotwise::cluster::{Cluster, ClusterBuilder, Composition, JobId, JobSpec, NodeId, NodeSpec, Seat, Within};
-use slotwise::plan::{Cost, Goal, Mode, plan};
+use slotwise::plan::{Cost, Goal, Mode, curve, plan};
 
 use super::{options, verifier};
 
@@ -132,11 +132,11 @@ impl World {
         None
     }
 
-    /// The fewest partial nodes if all movers stop first, and the fewest moves to get there.
-    fn least_partial(&self) -> (usize, usize) {
+    /// The fewest partial nodes that each number of moves leaves if all movers stop first.
+    fn least_partial(&self) -> Vec<usize> {
         let n = self.nodes.len();
         let all = n.pow(self.running.len() as u32);
-        let mut best = (usize::MAX, usize::MAX);
+        let mut best = vec![usize::MAX; self.running.len() + 1];
         for code in 0..all {
             let mut rest = code;
             let at: Vec<usize> = self.running.iter().map(|_| (rest % n, rest /= n).0).collect();
@@ -147,7 +147,7 @@ impl World {
             let Some(rooms) = self.rooms(&at) else { continue };
             let partial = rooms.iter().zip(&self.nodes).filter(|((free, _), node)| *free > 0 && *free < node.0.into());
             let moves = self.running.iter().zip(&at).filter(|&pair| !stays(pair)).count();
-            best = best.min((partial.count(), moves));
+            best[moves] = best[moves].min(partial.count());
         }
         best
     }
@@ -195,9 +195,33 @@ impl World {
         let plan = plan(&cluster, Goal::LeastPartial, &options);
         verifier::check(&cluster, Goal::LeastPartial, Mode::StopFirst, &options.movable, &plan);
         assert!(plan.optimal && plan.feasible == Some(true), "{self:?}");
-        let after = plan.after.expect("there is a plan");
+        let after = plan.after.as_ref().expect("there is a plan");
         let partial = after.nodes().iter().filter(|node| node.free_gpus() > 0 && node.free_gpus() < node.capacity());
-        assert_eq!((partial.count(), plan.steps.len()), self.least_partial(), "{self:?}");
+        let truth = self.least_partial();
+        let best = truth.iter().zip(0..).min().expect("moving nothing is a plan");
+        assert_eq!((&partial.count(), plan.steps.len()), best, "{self:?}");
+        let curve = curve(&cluster, &plan, &options);
+        assert_eq!(curve.points.len(), plan.steps.len() + 1);
+        let mut least = usize::MAX;
+        for (point, (moves, &partial)) in curve.points.iter().zip(truth.iter().enumerate()) {
+            least = least.min(partial);
+            assert_eq!((point.moves, point.partial, point.proved), (moves as u64, least as u64, true), "{self:?}");
+        }
+        self.check_hitless_curve(&cluster, &truth);
+    }
+
+    /// An order of moves does no more than the moves at once, and what is proved of it cannot be had with fewer.
+    fn check_hitless_curve(&self, cluster: &Cluster, at_once: &[usize]) {
+        let options = options(cluster, Mode::Hitless);
+        let plan = plan(cluster, Goal::LeastPartial, &options);
+        let curve = curve(cluster, &plan, &options);
+        let mut least = usize::MAX;
+        for (moves, point) in curve.points.iter().enumerate() {
+            // An instance may move twice, so that there may be more moves than instances.
+            least = least.min(at_once.get(moves).copied().unwrap_or(usize::MAX));
+            assert!(point.moves == moves as u64 && point.partial >= least as u64, "{self:?}");
+        }
+        assert!(curve.points[0].proved && curve.points.is_sorted_by(|a, b| a.partial >= b.partial), "{self:?}");
     }
 
     fn check(&self) {
