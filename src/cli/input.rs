@@ -1,9 +1,9 @@
 //! Reads what commands work on. All of it is read before the first line of output.
 
+use super::args::{ProcessorsArg, TraceArgs};
 use super::failure::Failure;
 use super::output::Talk;
 use crate::cluster::Cluster;
-use crate::formats::FormatError;
 use crate::formats::{
     FormatError, Note, Snapshot, TraceOptions, cluster_source, queue_source, read_node_events, trace_source,
 };
