@@ -160,7 +160,10 @@ The job is planned for alone, on the cluster as it is; nothing is carried out.
 A move takes one running instance to another schedulable node. Never moved:
 jobs that are not migratable, and those of --pin. A running job keeps its
 models, CPU and memory, and its instances stay together if it says within.
-Shares of a GPU stay where they are.
+Shares of a GPU stay where they are. Of a PodDisruptionBudget in a kubernetes:
+dump no more pods move than it allows now (status.disruptionsAllowed): with
+stop-first in all, with hitless at a time, so that there none or any number may.
+Where that costs moves a plan of the fewest is not always found or proved.
   stop-first  all movers stop, then everything is placed
   hitless     one move after another; each target is free when its move begins,
               and an instance that moves twice counts twice

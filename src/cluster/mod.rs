@@ -1,6 +1,7 @@
 //! What is: nodes, the devices they hold, and who holds them. Plain integers; no I/O, no clock, no threads.
 
 mod admission;
+mod budget;
 mod builder;
 mod capacity;
 mod composition;
@@ -14,6 +15,7 @@ mod recount;
 mod request;
 mod shares;
 
+pub use budget::DisruptionBudget;
 pub use builder::{BuildError, ClusterBuilder, JobSpec, NodeSpec, Seat};
 pub use capacity::{MAX_GPUS, PerSize, slot_width};
 pub use composition::{Composition, N_COMPOSITIONS};

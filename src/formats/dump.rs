@@ -5,11 +5,13 @@
 
 mod assembly;
 mod handles;
+mod limit;
 mod tally;
 mod waiting;
 
 pub(super) use assembly::{Assembled, DumpJob, DumpNode, DumpSeat, Held, assemble};
 pub use handles::Handles;
+pub(super) use limit::DumpLimit;
 pub(super) use tally::Tally;
 pub use waiting::WaitingJob;
 

@@ -1,5 +1,6 @@
 //! A Kubernetes cluster as `kubectl get nodes,pods -A -o json` (or `-o yaml`) dumps it.
 
+mod budget;
 mod claim;
 mod device;
 mod gang;
@@ -37,6 +38,8 @@ pub use topology::TopologyKeys;
 ///   that selectors, required affinity or taints tell apart are other models.
 /// - Pods with GPUs are jobs by their gang: see the order in `gang.rs`. A pod is pinned if nothing would make it again, or
 ///   if it is marked as not safe to evict. Pods without GPUs hold CPU and memory by a job `NODE/without-gpus`.
+/// - Pods of a PodDisruptionBudget that allows no disruption now are pinned; a budget that allows some is kept with the
+///   snapshot, for who moves pods.
 /// - Pods without a node are queued, by priority and age. Gangs with unlike numbers of GPUs are left out.
 /// - Devices are those that the kubelet reports or a claim was given, else those that a scheduler wrote on the pod, else the lowest free ones.
 /// - The domain is the NVLink clique, the rack the path of all other levels of `keys`; without `keys` the levels are those of
@@ -139,9 +142,10 @@ fn import(input: &str, mut listing: Listing, keys: Option<&TopologyKeys>) -> Res
     let fault = |error| FormatError::new(input, error);
     let assembled = assemble(&running.nodes, running.jobs, &mut tally).map_err(fault)?;
     let Assembled { cluster, index_source, origins } = assembled;
+    let budgets = running.limits.into_iter().map(|limit| limit.of(&origins)).collect();
     let handles = Some(Handles::of_pods(origins, running.pods));
     let mut notes = tally.notes();
     notes.extend(overcommitted(&cluster));
-    let snapshot = Snapshot { cluster, as_of: None, index_source: Some(index_source), notes, handles };
+    let snapshot = Snapshot { cluster, as_of: None, index_source: Some(index_source), notes, handles, budgets };
     Ok(Import { snapshot, waiting, waiting_notes: later.notes() })
 }

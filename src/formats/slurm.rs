@@ -126,6 +126,7 @@ impl Records {
             index_source: Some(index_source),
             notes,
             handles: Some(Handles::of_jobs(origins)),
+            budgets: Vec::new(),
         };
         Ok(Import { snapshot, waiting, waiting_notes: later.notes() })
     }

@@ -8,7 +8,7 @@ use std::io::Read;
 use serde::de::{DeserializeSeed, Error, MapAccess, Unexpected};
 use serde_json::value::RawValue;
 
-use crate::cluster::{Cluster, ClusterBuilder, Seat};
+use crate::cluster::{Cluster, ClusterBuilder, DisruptionBudget, Seat};
 
 use super::dump::Handles;
 use super::error::{FormatError, Note, json_text};
@@ -35,6 +35,8 @@ pub struct Snapshot {
     pub notes: Vec<Note>,
     /// What the scheduler calls what runs, if the file is a dump of one that commands can be written for.
     pub handles: Option<Handles>,
+    /// How many instances of some jobs may be stopped at a time, where a dump says so. Our own format has no word for it.
+    pub budgets: Vec<DisruptionBudget>,
 }
 
 /// Where the device indices of the running instances are from.
@@ -111,7 +113,7 @@ fn read_in_pieces(name: &str, reader: impl Read, whole: usize, window: usize) ->
     let cluster = document.parts.builder.finish();
     let cluster = cluster.map_err(|error| FormatError::new(name, error).at_place("running"))?;
     let notes = overcommitted(&cluster);
-    Ok(Snapshot { cluster, as_of: document.as_of, index_source: document.index_source, notes, handles: None })
+    Ok(Snapshot { cluster, as_of: document.as_of, index_source: document.index_source, notes, ..Snapshot::default() })
 }
 
 /// A document up to this size is read whole, which is faster; a larger one is read piece by piece, so that memory stays

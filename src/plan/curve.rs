@@ -1,6 +1,6 @@
 //! How few partial nodes each number of moves reaches.
 
-use super::find::plan;
+use super::budgets::plan;
 use super::question::{Cost, Goal, Plan, PlanOptions};
 use crate::anchor::State;
 use crate::cluster::Cluster;

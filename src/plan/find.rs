@@ -17,8 +17,8 @@ use crate::cluster::{Cluster, NodeId};
 /// Clusters of more nodes are not searched state by state.
 const MOST_NODES_TO_EXHAUST: usize = 64;
 
-/// Makes a plan. The jobs of the cluster must not be more than `options.movable` has entries.
-pub fn plan(cluster: &Cluster, goal: Goal, options: &PlanOptions) -> Plan {
+/// Makes a plan, whatever budgets there are.
+pub(super) fn plan_freely(cluster: &Cluster, goal: Goal, options: &PlanOptions) -> Plan {
     let mut effort = options.effort.clone();
     let site = Site { cluster, goal, movable: &options.movable, cost: options.cost };
     let max_moves = options.max_moves.filter(|_| goal == Goal::LeastPartial);

@@ -12,9 +12,11 @@
 //! | `room.rs` | the fewest moves for the commit loop |
 //! | `hosting.rs` | a bound without a program, by which racks and domains are ranked |
 //! | `curve.rs` | how few partial nodes each number of moves reaches |
+//! | `budgets.rs` | a plan that keeps to disruption budgets |
 //! | `question.rs`, `site.rs`, `find.rs` | the question and its answer; all of it put together |
 //! | `verdict.rs` | why there is no plan, and what little more would allow one |
 
+mod budgets;
 mod columns;
 mod curve;
 mod exhaust;
@@ -32,8 +34,8 @@ mod site;
 mod steps;
 mod verdict;
 
+pub use budgets::plan;
 pub use curve::{Curve, CurvePoint, curve};
-pub use find::plan;
 pub use integer::Effort;
 pub use question::{Cost, Goal, Plan, PlanOptions};
 pub use room::FewestMoves;

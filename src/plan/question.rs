@@ -4,7 +4,7 @@ use super::integer::Effort;
 use super::layout::Guest;
 use super::steps::{Mode, Step};
 use super::verdict::{NoPlan, Relaxation};
-use crate::cluster::{Cluster, GpuMask, JobId, NodeId, Within};
+use crate::cluster::{Cluster, DisruptionBudget, GpuMask, JobId, NodeId, Within};
 
 /// What room is to be made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +55,8 @@ pub struct PlanOptions {
     pub mode: Mode,
     /// Whether each job may be moved, by its number.
     pub movable: Vec<bool>,
+    /// How many instances of some jobs may be stopped at a time.
+    pub budgets: Vec<DisruptionBudget>,
     /// What is to be the least.
     pub cost: Cost,
     /// No plan of more moves.
@@ -66,10 +68,11 @@ pub struct PlanOptions {
 }
 
 impl PlanOptions {
-    /// Everything that is migratable may be moved, and the fewest moves are wanted.
+    /// Everything that is migratable may be moved, there is no budget, and the fewest moves are wanted.
     pub fn new(cluster: &Cluster, mode: Mode, effort: Effort) -> Self {
         let movable = cluster.job_ids().map(|job| cluster.job(job).migratable()).collect();
-        Self { mode, movable, cost: Cost::Moves, max_moves: None, max_jobs_disturbed: None, effort }
+        let (cost, budgets) = (Cost::Moves, Vec::new());
+        Self { mode, movable, budgets, cost, max_moves: None, max_jobs_disturbed: None, effort }
     }
 }
 

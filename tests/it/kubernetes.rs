@@ -387,3 +387,54 @@ fn faults_name_their_place() {
     assert_eq!(error.line(), Some(3), "{error}");
     assert!(read_kubernetes(&["none"], None).unwrap_err().to_string().contains("no such file"));
 }
+
+#[test]
+fn disruption_budgets_pin_pods_or_limit_how_many_move() {
+    let node = |name: &str| {
+        format!("---\n{{kind: Node, metadata: {{name: {name}}}, status: {{allocatable: {{nvidia.com/gpu: \"4\"}}}}}}\n")
+    };
+    let pod = |space: &str, name: &str, labels: &str| {
+        format!(
+            "---\n{{kind: Pod, metadata: {{name: {name}, namespace: {space}, labels: {labels}, ownerReferences: [{{kind: ReplicaSet, name: r}}]}}, \
+             spec: {{nodeName: n0, containers: [{{resources: {{limits: {{nvidia.com/gpu: \"1\"}}}}}}]}}}}\n"
+        )
+    };
+    let budget = |name: &str, selector: &str, status: &str| {
+        format!(
+            "---\n{{kind: PodDisruptionBudget, metadata: {{name: {name}, namespace: a}}, spec: {{minAvailable: 1, selector: {selector}}}, status: {status}}}\n"
+        )
+    };
+    let pods = [pod("a", "x", "{app: x, tier: web}"), pod("a", "y", "{app: y}"), pod("b", "x", "{app: x}")].concat();
+    let movable = |more: &[String]| {
+        let import = read(&[node("n0"), node("n1"), pods.clone(), more.concat()].concat()).unwrap();
+        let cluster = &import.snapshot.cluster;
+        let names = cluster.job_ids().filter(|&job| cluster.job(job).migratable());
+        let names: Vec<String> = names.map(|job| cluster.job_name(job).to_owned()).collect();
+        let notes: Vec<String> = import.snapshot.notes.iter().map(ToString::to_string).collect();
+        (names.join(" "), import.snapshot.budgets.clone(), notes.join("\n"))
+    };
+    // A budget is for pods of its namespace; an empty selector has all of them, none at all has none.
+    for (selector, expected) in [
+        ("{matchLabels: {app: x}}", "a/y b/x"),
+        ("{matchLabels: {app: z}}", "a/x a/y b/x"),
+        ("{}", "b/x"),
+        ("null", "a/x a/y b/x"),
+        ("{matchExpressions: [{key: app, operator: In, values: [y, z]}]}", "a/x b/x"),
+        ("{matchExpressions: [{key: tier, operator: DoesNotExist}]}", "a/x b/x"),
+        ("{matchExpressions: [{key: tier, operator: Exists}, {key: app, operator: NotIn, values: [y]}]}", "a/y b/x"),
+        ("{matchLabels: {app: x}, matchExpressions: [{key: tier, operator: NotIn, values: [web]}]}", "a/x a/y b/x"),
+    ] {
+        for status in ["{disruptionsAllowed: 0}", "{}"] {
+            let (names, budgets, notes) = movable(&[budget("p", selector, status)]);
+            assert_eq!((names.as_str(), budgets.len()), (expected, 0), "{selector}");
+            let told = notes.contains(
+                "PodDisruptionBudgets that allow no disruption, or do not say so, and have such pods: 1 (a/p)",
+            );
+            assert_eq!(told, expected != "a/x a/y b/x", "{selector}: {notes}");
+        }
+    }
+    let (names, budgets, notes) = movable(&[budget("some", "{}", "{disruptionsAllowed: 1}")]);
+    assert_eq!((names.as_str(), budgets.len()), ("a/x a/y b/x", 1));
+    assert_eq!((budgets[0].name.as_str(), budgets[0].allowed, budgets[0].jobs.len()), ("a/some", 1, 2));
+    assert!(notes.contains("PodDisruptionBudgets that allow some disruptions"), "{notes}");
+}

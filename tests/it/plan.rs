@@ -1,6 +1,7 @@
 //! Plans: the fewest moves, proved.
 
 mod brute;
+mod budgets;
 mod cases;
 mod integer_program;
 mod room;

@@ -6,15 +6,16 @@ use super::plan::{note_share, report, settings, waiting_job, warn_of_the_clock};
 use super::{Failure, Options, Talk, write_all};
 use crate::anchor::State;
 use crate::decide::obstacles;
+use crate::formats::Snapshot;
 use crate::plan::{Goal, plan};
 use crate::report::ObstaclesReport;
 
 pub(super) fn run(args: &ExplainArgs, options: &Options, talk: &Talk) -> Result<(), Failure> {
-    let mut cluster = input::cluster(&args.cluster.cluster, talk)?.cluster;
+    let Snapshot { mut cluster, budgets, .. } = input::cluster(&args.cluster.cluster, talk)?;
     let queue = input::queue(&args.queue, &mut cluster, TraceArgs::default(), talk)?;
     let job = waiting_job(args.job.as_deref(), &args.queue, &queue, &cluster)?;
     note_share(&cluster, job, talk);
-    let (goal, settings) = (Goal::Job(job), settings(&cluster, &args.how)?);
+    let (goal, settings) = (Goal::Job(job), settings(&cluster, budgets, &args.how)?);
     let state = State::new(cluster);
     let obstacles = obstacles(&state, job);
     let answer = plan(state.cluster(), goal, &settings);

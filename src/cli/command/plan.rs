@@ -6,7 +6,7 @@ use super::super::args::{Format, PlanArgs, PlanHow, TraceArgs};
 use super::super::input;
 use super::{Failure, Options, Output, Talk, write_all};
 use crate::anchor::State;
-use crate::cluster::{Cluster, JobId, Within};
+use crate::cluster::{Cluster, DisruptionBudget, JobId, Within};
 use crate::formats::Snapshot;
 use crate::plan::{Cost, Effort, Goal, Plan, PlanOptions, curve, plan};
 use crate::report::{PlanReport, Totals, curve_svg, plan_commands};
@@ -20,7 +20,7 @@ const STEPS_OF_A_POINT: u64 = 600_000;
 
 pub(super) fn run(args: &PlanArgs, options: &Options, talk: &Talk) -> Result<(), Failure> {
     let origin = &args.cluster.cluster;
-    let Snapshot { mut cluster, handles, .. } = input::cluster(origin, talk)?;
+    let Snapshot { mut cluster, handles, budgets, .. } = input::cluster(origin, talk)?;
     if args.commands && handles.is_none() {
         let expected = "expected kubernetes:FILE or slurm:FILE, which tell what pods and jobs are called there";
         return Err(Failure::input(format_args!("--commands: found the cluster {origin:?}, {expected}")));
@@ -53,7 +53,7 @@ pub(super) fn run(args: &PlanArgs, options: &Options, talk: &Talk) -> Result<(),
         return Err(Failure::input(format_args!("--curve: found --cost {}, expected moves", args.cost.name())));
     }
     let svg = args.svg.as_deref().map(|path| Output::open(Some(path))).transpose()?;
-    let mut settings = settings(&cluster, &args.how)?;
+    let mut settings = settings(&cluster, budgets, &args.how)?;
     settings.cost = args.cost;
     settings.max_moves = args.max_moves;
     settings.max_jobs_disturbed = args.max_jobs_disturbed;
@@ -87,8 +87,13 @@ pub(super) fn run(args: &PlanArgs, options: &Options, talk: &Talk) -> Result<(),
 ///
 /// # Errors
 /// If a selector of pins names no running job.
-pub(super) fn settings(cluster: &Cluster, how: &PlanHow) -> Result<PlanOptions, Failure> {
+pub(super) fn settings(
+    cluster: &Cluster,
+    budgets: Vec<DisruptionBudget>,
+    how: &PlanHow,
+) -> Result<PlanOptions, Failure> {
     let mut settings = PlanOptions::new(cluster, how.mode, Effort::new(STEPS, deadline(how)));
+    settings.budgets = budgets;
     for selector in &how.pin {
         pin(cluster, selector, &mut settings.movable)?;
     }

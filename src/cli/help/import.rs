@@ -4,13 +4,14 @@ pub(in super::super) const IMPORT_KUBERNETES: &str = "\
 Reads what kubectl prints, in one file or in several (nodes and pods apart), as
 JSON or YAML; also NodeList and PodList of the API server, and snapshot.json of
 KAI:
-  kubectl get nodes,pods -A -o json > dump.json
+  kubectl get nodes,pods,pdb -A -o json > dump.json
 
 Pods with GPUs are jobs by their gang: schedulingGroup, else the annotations or
 labels of Volcano, KAI, coscheduling, Kueue, JobSet, LeaderWorkerSet, Kubeflow,
 Ray and Job, else their owner, if that is none that makes pods one by one. A pod
 is moved unless nothing would make it again, a DaemonSet made it, or it is marked
-as not safe to evict. Pods without GPUs hold CPU and memory, NODE/without-gpus.
+as not safe to evict, or its PodDisruptionBudget allows no disruption now (pdb may
+be left out). Pods without GPUs hold CPU and memory, NODE/without-gpus.
 Devices are those that the kubelet reports (status.containerStatuses[]
 .allocatedResourcesStatus, 1.36) or that a ResourceClaim was given (get
 resourceclaims,resourceslices too), else what HAMi, Volcano, Koordinator, Alibaba's

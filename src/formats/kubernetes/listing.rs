@@ -6,6 +6,7 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
+use super::budget::BudgetRecord;
 use super::claim::{ClaimRecord, SliceRecord};
 use super::node::NodeRecord;
 use super::object::{Metadata, Spec, Status};
@@ -18,6 +19,7 @@ pub(super) struct Listing {
     pub(super) pods: Vec<PodRecord>,
     pub(super) claims: Vec<ClaimRecord>,
     pub(super) slices: Vec<SliceRecord>,
+    pub(super) budgets: Vec<BudgetRecord>,
     /// The labels of the levels of a topology, outermost first.
     pub(super) topology_keys: Vec<String>,
     /// Objects of other kinds.
@@ -31,6 +33,7 @@ impl Listing {
         self.pods.append(&mut other.pods);
         self.claims.append(&mut other.claims);
         self.slices.append(&mut other.slices);
+        self.budgets.append(&mut other.budgets);
         if self.topology_keys.is_empty() {
             self.topology_keys = other.topology_keys;
         }
@@ -44,6 +47,7 @@ impl Listing {
             Some("Pod") => Hint::Pods,
             Some("ResourceClaim") => Hint::Claims,
             Some("ResourceSlice") => Hint::Slices,
+            Some("PodDisruptionBudget") => Hint::Budgets,
             Some("Topology") => Hint::Topologies,
             Some(_) => Hint::Others,
             // The elements of a list of one kind do not repeat it.
@@ -57,6 +61,7 @@ impl Listing {
             Hint::Pods => self.pods.push(PodRecord::new(metadata, spec, &status)?),
             Hint::Claims => self.claims.push(ClaimRecord::new(&metadata, status)),
             Hint::Slices => self.slices.push(SliceRecord::new(spec)),
+            Hint::Budgets => self.budgets.push(BudgetRecord::new(&metadata, spec, &status)),
             Hint::Topologies if self.topology_keys.is_empty() => {
                 self.topology_keys = spec.levels.into_iter().map(|level| level.node_label).collect();
             }
@@ -74,6 +79,7 @@ enum Hint {
     Pods,
     Claims,
     Slices,
+    Budgets,
     Topologies,
     Others,
 }

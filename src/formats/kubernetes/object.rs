@@ -81,7 +81,7 @@ lean! {
         uid: Text,
     }
 
-    /// The wishes of a node, a pod or a topology, or what a slice offers.
+    /// The wishes of a node, a pod, a topology or a budget, or what a slice offers.
     Spec {
         unschedulable: bool,
         taints: Vec<Taint>,
@@ -101,9 +101,16 @@ lean! {
         driver: String,
         pool: Pool,
         devices: Vec<OfferedDevice>,
+        selector: Option<LabelSelector>,
     }
 
-    /// The state of a node, a pod or a claim.
+    /// Which pods a budget is for.
+    LabelSelector {
+        match_labels: Texts,
+        match_expressions: Vec<Expression>,
+    }
+
+    /// The state of a node, a pod, a claim or a budget.
     Status {
         allocatable: Texts,
         capacity: Texts,
@@ -114,6 +121,7 @@ lean! {
         resource_claim_statuses: Vec<PodClaim>,
         extended_resource_claim_status: PodClaim,
         allocation: Allocation,
+        disruptions_allowed: i64,
     }
 
     /// A claim of a pod.

@@ -26,6 +26,8 @@ pub(super) struct PodRecord {
     pub(super) gated: bool,
     /// The claims that it has devices by: namespace and name.
     pub(super) claims: Vec<String>,
+    /// By which budgets find it, where it may be moved.
+    pub(super) labels: Texts,
     /// It asks for devices by a claim that does not stand for a request.
     pub(super) asks_by_claim: bool,
     /// It shares a device by an annotation, which its request does not count.
@@ -89,6 +91,7 @@ impl PodRecord {
             gated: !spec.scheduling_gates.is_empty(),
             asks_by_claim: !spec.resource_claims.is_empty(),
             claims: claims(&metadata, &spec, status),
+            labels: metadata.labels,
             priority: spec.priority,
             node: spec.node_name,
             created: metadata.creation_timestamp.0,
@@ -103,7 +106,7 @@ impl PodRecord {
         };
         if pod.request.gpus == 0 && pod.claims.is_empty() {
             // Most pods are of this kind, and nobody asks where they might go.
-            (pod.selector, pod.terms, pod.tolerations) = Default::default();
+            (pod.selector, pod.terms, pod.tolerations, pod.labels) = Default::default();
             pod.gang = pod.gang.filter(|_| pod.node.is_empty());
         }
         // Every pod has these of itself; they say nothing.

@@ -1,12 +1,14 @@
 //! Nodes with GPUs, and the pods that are there.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::cluster::{MAX_GPUS, Within};
 
-use super::super::dump::{DumpJob, DumpNode, DumpSeat, Tally};
+use super::super::dump::{DumpJob, DumpLimit, DumpNode, DumpSeat, Tally};
+use super::budget::BudgetRecord;
 use super::claim;
 use super::device::{DeviceMap, Devices};
 use super::kinds::{Allowed, Kinds};
@@ -24,6 +26,8 @@ pub(super) struct Running {
     pub(super) names: Names,
     /// Namespace and name of each pod that holds GPUs.
     pub(super) pods: Vec<String>,
+    /// The budgets that allow some disruptions.
+    pub(super) limits: Vec<DumpLimit>,
 }
 
 /// Takes what a listing holds.
@@ -47,7 +51,7 @@ pub(super) fn running(listing: &mut Listing, keys: &TopologyKeys, tally: &mut Ta
     drop(seen);
     claim::resolve(listing, tally);
     listing.nodes.retain(|node| is_kept(node, tally));
-    let Listing { nodes: records, pods, .. } = listing;
+    let Listing { nodes: records, pods, budgets, .. } = listing;
     let with_gpus: Vec<&PodRecord> = pods.iter().filter(|pod| pod.request.gpus > 0 && !pod.reserves).collect();
     let kinds = Kinds::new(records, &with_gpus);
     let mut nodes = Vec::with_capacity(records.len());
@@ -65,13 +69,24 @@ pub(super) fn running(listing: &mut Listing, keys: &TopologyKeys, tally: &mut Ta
         }
     }
     let (by_name, names) = (FxHashMap::default(), Names::default());
-    let mut jobs = Jobs { kinds: &kinds, nodes: &nodes, keys, jobs: Vec::new(), by_name, names, pods: Vec::new() };
+    let mut jobs = Jobs {
+        kinds: &kinds,
+        nodes: &nodes,
+        keys,
+        budgets,
+        limits: BTreeMap::new(),
+        jobs: Vec::new(),
+        by_name,
+        names,
+        pods: Vec::new(),
+    };
     for (at, (record, pods)) in records.iter().zip(here).enumerate() {
         jobs.take_node(at as u32, record, &pods, tally);
     }
     let pods = std::mem::take(&mut jobs.pods);
+    let limits = jobs.limits(tally);
     let (jobs, names) = jobs.finish(tally);
-    Running { kinds, nodes, jobs, names, pods }
+    Running { kinds, nodes, jobs, names, pods, limits }
 }
 
 fn is_kept(node: &NodeRecord, tally: &mut Tally) -> bool {
@@ -125,6 +140,9 @@ struct Jobs<'a> {
     kinds: &'a Kinds,
     nodes: &'a [DumpNode],
     keys: &'a TopologyKeys,
+    budgets: &'a [BudgetRecord],
+    /// The jobs of budgets that allow some disruptions, by the places of both.
+    limits: BTreeMap<usize, BTreeSet<usize>>,
     jobs: Vec<Member>,
     by_name: FxHashMap<(String, &'static str), usize>,
     names: Names,
@@ -175,7 +193,7 @@ impl Jobs<'_> {
                 pod: Some(self.pods.len() as u32),
             };
             self.pods.push(pod.name.clone());
-            self.add(pod, seat);
+            self.add(pod, seat, tally);
         }
         if rest.cpu_milli > 0 || rest.memory_mib > 0 {
             // One job for all of them: what they leave free matters here, not where they go.
@@ -185,7 +203,7 @@ impl Jobs<'_> {
         }
     }
 
-    fn add(&mut self, pod: &PodRecord, seat: DumpSeat) {
+    fn add(&mut self, pod: &PodRecord, seat: DumpSeat, tally: &mut Tally) {
         let (key, by) = match &pod.gang {
             Some(gang) if !pod.reserves => ((gang.name.clone(), gang.by), Some(gang.by)),
             _ => ((pod.name.clone(), ""), None),
@@ -203,6 +221,32 @@ impl Jobs<'_> {
         let member = &mut self.jobs[at].job;
         member.pinned |= pod.pinned || self.kinds.allowed(pod) == Allowed::Certain;
         member.seats.push(seat);
+        if member.pinned {
+            return;
+        }
+        for (place, budget) in self.budgets.iter().enumerate().filter(|(_, budget)| budget.covers(pod)) {
+            self.limits.entry(place).or_default().insert(at);
+            if budget.allowed == 0 {
+                member.pinned = true;
+                tally.met("pods that their PodDisruptionBudget lets nobody disrupt now: they are not moved", &pod.name);
+            }
+        }
+    }
+
+    /// The budgets that allow some disruptions, with their jobs.
+    fn limits(&mut self, tally: &mut Tally) -> Vec<DumpLimit> {
+        let mut limits = Vec::new();
+        for (place, jobs) in std::mem::take(&mut self.limits) {
+            let BudgetRecord { name, allowed, .. } = &self.budgets[place];
+            if *allowed == 0 {
+                tally.met("PodDisruptionBudgets that allow no disruption, or do not say so, and have such pods", name);
+                continue;
+            }
+            tally.met("PodDisruptionBudgets that allow some disruptions: plan and explain alone keep to them", name);
+            let jobs = jobs.into_iter().map(|at| self.jobs[at].job.name.clone()).collect();
+            limits.push(DumpLimit { name: name.clone(), allowed: *allowed, jobs });
+        }
+        limits
     }
 
     fn finish(self, tally: &mut Tally) -> (Vec<DumpJob>, Names) {
