@@ -17,12 +17,19 @@ use crate::workload::{NodeEvent, Queue, TraceJob};
 pub(super) fn cluster(origin: &str, talk: &Talk) -> Result<Snapshot, Failure> {
     let snapshot = cluster_source(origin)?;
     tell(&snapshot.notes, talk);
-    let is_dump = origin.starts_with("kubernetes:") || origin.starts_with("slurm:");
-    if is_dump && snapshot.cluster.nodes().is_empty() {
-        let text = "found no node that can be kept, expected a dump of the nodes among the files";
-        return Err(FormatError::new(origin, text).into());
+    if origin.starts_with("kubernetes:") || origin.starts_with("slurm:") {
+        expect_nodes(origin, &snapshot.cluster)?;
     }
     Ok(snapshot)
+}
+
+/// Refuses a dump of another scheduler without nodes: an audit of it would find nothing wrong.
+///
+/// # Errors
+/// If there are none.
+pub(super) fn expect_nodes(origin: &str, cluster: &Cluster) -> Result<(), FormatError> {
+    let text = "found no node that can be kept, expected a dump of the nodes among the files";
+    if cluster.nodes().is_empty() { Err(FormatError::new(origin, text)) } else { Ok(()) }
 }
 
 /// The queue that `--queue` names; its jobs are registered in `cluster`.

@@ -3,7 +3,7 @@
 use super::super::args::ImportCommand;
 use super::super::input;
 use super::{Failure, Options, Output, Talk};
-use crate::formats::{FormatError, read_kubernetes, read_slurm, write_queue, write_snapshot};
+use crate::formats::{read_kubernetes, read_slurm, write_queue, write_snapshot};
 
 pub(super) fn run(import: &ImportCommand, options: &Options, talk: &Talk) -> Result<(), Failure> {
     let files: Vec<&str> = import.files().iter().map(String::as_str).collect();
@@ -12,10 +12,7 @@ pub(super) fn run(import: &ImportCommand, options: &Options, talk: &Talk) -> Res
         ImportCommand::Slurm(_) => read_slurm(&files)?,
     };
     input::tell(&dump.snapshot.notes, talk);
-    if dump.snapshot.cluster.nodes().is_empty() {
-        let text = "found no node that can be kept, expected a dump of the nodes among the files";
-        return Err(FormatError::new(&files.join(","), text).into());
-    }
+    input::expect_nodes(&files.join(","), &dump.snapshot.cluster)?;
     // Both files are begun before either is written, and get their names when both are whole.
     let queue_out = import.queue_out().map(|path| Output::open(Some(path))).transpose()?;
     let mut output = Output::open(options.out.as_deref())?;
