@@ -9,6 +9,7 @@ use super::order::hitless_order;
 use super::pack::pack;
 use super::question::{Cost, Goal, Plan, PlanOptions, keep_limits};
 use super::realise::{Rough, realise};
+use super::shares::plan_without_moves;
 use super::site::{Site, Spot, WHOLE_JOB};
 use super::steps::{Mode, carry_out};
 use super::verdict::{NoPlan, verdict};
@@ -21,6 +22,9 @@ const MOST_NODES_TO_EXHAUST: usize = 64;
 pub(super) fn plan_freely(cluster: &Cluster, goal: Goal, options: &PlanOptions) -> Plan {
     let mut effort = options.effort.clone();
     let site = Site { cluster, goal, movable: &options.movable, cost: options.cost };
+    if let Some(fits) = plan_without_moves(&site) {
+        return fits;
+    }
     let max_moves = options.max_moves.filter(|_| goal == Goal::LeastPartial);
     let mut answer = Finder { site, mode: options.mode, max_moves, effort: &mut effort }.find();
     if answer.feasible.is_none() && matches!(options.cost, Cost::Gpus | Cost::Seconds) {

@@ -12,6 +12,7 @@
 //! | `room.rs` | the fewest moves for the commit loop |
 //! | `hosting.rs` | a bound without a program, by which racks and domains are ranked |
 //! | `curve.rs` | how few partial nodes each number of moves reaches |
+//! | `shares.rs` | a job of shares that fits as things are |
 //! | `budgets.rs` | a plan that keeps to disruption budgets |
 //! | `question.rs`, `site.rs`, `find.rs` | the question and its answer; all of it put together |
 //! | `verdict.rs` | why there is no plan, and what little more would allow one |
@@ -30,6 +31,7 @@ mod pack;
 mod question;
 mod realise;
 mod room;
+mod shares;
 mod site;
 mod steps;
 mod verdict;

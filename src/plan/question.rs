@@ -77,7 +77,7 @@ impl PlanOptions {
 }
 
 /// The answer.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// Whether there is a plan; `None` if that was not settled.
     pub feasible: Option<bool>,

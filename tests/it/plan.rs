@@ -6,6 +6,7 @@ mod cases;
 mod integer_program;
 mod room;
 mod scale;
+mod shares;
 mod verifier;
 
 use slotwise::cluster::Cluster;
