@@ -2,7 +2,7 @@
 
 use super::rules::Rules;
 use super::transaction::{Checkpoint, Transaction};
-use crate::cluster::{InstanceId, NodeId, Within};
+use crate::cluster::{InstanceId, NodeId};
 
 /// A transaction, with what the rules allow it to move.
 #[derive(Debug)]
@@ -43,8 +43,10 @@ impl<'t, 's> Mover<'t, 's> {
         let alone = job.instances() == 1;
         match cluster.request(job.request()).within {
             None => true,
-            Some(Within::Domain) => to.domain().is_some() && (alone || to.domain() == from.domain()),
-            Some(Within::Rack) => to.rack().is_some() && (alone || to.rack() == from.rack()),
+            Some(within) => {
+                let region = to.region(within);
+                region.is_some() && (alone || region == from.region(within))
+            }
         }
     }
 

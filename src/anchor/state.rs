@@ -144,12 +144,7 @@ impl State {
 
     /// Whether a node lies in one of [`State::regions`].
     pub fn is_in(&self, node: NodeId, (within, number): (Within, usize)) -> bool {
-        let node = self.cluster.node(node);
-        let region = match within {
-            Within::Domain => node.domain().map(DomainId::index),
-            Within::Rack => node.rack().map(RackId::index),
-        };
-        region == Some(number)
+        self.cluster.node(node).region(within).is_some_and(|region| region as usize == number)
     }
 
     /// Whether all of these nodes, those of a region, are there for one gang: each schedulable, and no GPU held.

@@ -3,7 +3,7 @@
 use super::capacity::slot_width;
 use super::composition::Composition;
 use super::ids::{DomainId, PoolId, RackId};
-use super::request::UNLIMITED;
+use super::request::{UNLIMITED, Within};
 
 /// A set of devices of one node: bit i is device i.
 pub type GpuMask = u16;
@@ -93,6 +93,14 @@ impl Node {
     /// Its rack, if known.
     pub fn rack(&self) -> Option<RackId> {
         self.rack
+    }
+
+    /// The number of its domain or rack, if known.
+    pub fn region(&self, within: Within) -> Option<u32> {
+        match within {
+            Within::Domain => self.domain.map(|domain| domain.0),
+            Within::Rack => self.rack.map(|rack| rack.0),
+        }
     }
 
     /// All its milli-cores, or `UNLIMITED`.

@@ -152,11 +152,7 @@ fn classes(cluster: &Cluster, request: &Request, need: &Need) -> Vec<NodeClass> 
     let mut classes: BTreeMap<(Option<Obstacle>, Option<Reverse<u32>>), NodeClass> = BTreeMap::new();
     for id in cluster.node_ids() {
         let (room, node) = (need.room(cluster, id), cluster.node(id));
-        let has_region = match request.within {
-            None => true,
-            Some(Within::Domain) => node.domain().is_some(),
-            Some(Within::Rack) => node.rack().is_some(),
-        };
+        let has_region = request.within.is_none_or(|within| node.region(within).is_some());
         let obstacle = if room > 0 && has_region { None } else { Some(obstacle(cluster, request, id, has_region)) };
         let tells = matches!(obstacle, None | Some(Obstacle::GpuBusy)) && request.gpus > 0;
         let has_milli = tells.then(|| has_milli(cluster, request, id));

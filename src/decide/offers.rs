@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::need::Need;
 use super::policy::{Method, Policy};
 use crate::anchor::{self, Kind, Shape, State};
-use crate::cluster::{Cluster, JobId, NodeId, WHOLE_GPU, Within};
+use crate::cluster::{Cluster, JobId, NodeId, WHOLE_GPU};
 
 /// Names that are kept of each kind.
 const FIRST: usize = 5;
@@ -88,11 +88,7 @@ pub fn offers(state: &State, policy: Policy, job: JobId) -> Vec<Offer> {
         let free = node.free_gpus();
         let new = || Offer { kind, free, left_milli: 0, nodes: 0, fit: 0, allowed: 0, first: Vec::new() };
         let offer = offers.entry((kind, free)).or_insert_with(new);
-        let somewhere = match need.within {
-            None => true,
-            Some(Within::Domain) => node.domain().is_some(),
-            Some(Within::Rack) => node.rack().is_some(),
-        };
+        let somewhere = need.within.is_none_or(|within| node.region(within).is_some());
         let fits = somewhere && need.room(cluster, id) > 0;
         let allowed = fits
             && match policy.method() {

@@ -76,9 +76,9 @@ impl Room {
         for &(instance, node) in &self.moves {
             transaction.take_lowest(instance, node)?;
         }
-        let mut instances = transaction.cluster().instances_of(job);
-        debug_assert_eq!(instances.len(), self.hosts.len(), "a node for each instance");
-        instances.by_ref().zip(&self.hosts).try_for_each(|(instance, &node)| transaction.take_lowest(instance, node))
+        let mut instances = transaction.cluster().instances_of(job).zip(&self.hosts);
+        debug_assert_eq!(transaction.cluster().instances_of(job).len(), self.hosts.len(), "a node for each instance");
+        instances.try_for_each(|(instance, &node)| transaction.take_lowest(instance, node))
     }
 }
 

@@ -298,7 +298,7 @@ impl Sorter<'_> {
         let mut regions = cluster
             .instances_of(job)
             .filter_map(|i| cluster.instance(i).node())
-            .map(|node| region(cluster, node, within));
+            .map(|node| cluster.node(node).region(within));
         let first = regions.next().flatten().filter(|first| regions.all(|other| other == Some(*first)));
         let next = self.regions.len() as u32;
         // A lone instance is together wherever it is, if only it is somewhere.
@@ -354,7 +354,7 @@ impl Sorter<'_> {
             }
             let clear = node.free_gpus()
                 + counts.iter().map(|&(item, n)| self.items[usize::from(item)].gpus * n as u8).sum::<u8>();
-            let here = |within| region(cluster, id, within).map(|region| [(within, region), (within, ANY)]);
+            let here = |within| cluster.node(id).region(within).map(|region| [(within, region), (within, ANY)]);
             let here = [Within::Domain, Within::Rack].into_iter().filter_map(here).flatten();
             let mut homes: Vec<u32> = here.filter_map(|region| self.regions.get(&region).copied()).collect();
             homes.sort_unstable();
@@ -378,14 +378,5 @@ impl Sorter<'_> {
             class_of[id.index()] = number;
         }
         Layout { items: self.items, n_movers, classes, members, class_of, movers_on, kinds }
-    }
-}
-
-/// The number of the domain or rack of a node.
-pub(super) fn region(cluster: &Cluster, node: NodeId, within: Within) -> Option<u32> {
-    let node = cluster.node(node);
-    match within {
-        Within::Domain => node.domain().map(|domain| domain.0),
-        Within::Rack => node.rack().map(|rack| rack.0),
     }
 }

@@ -4,7 +4,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::columns::Objective;
 use super::hosting::cheapest;
-use super::layout::{Guest, Layout, Rules, TooManyItems, region};
+use super::layout::{Guest, Layout, Rules, TooManyItems};
 use super::question::{Cost, Goal, guest, move_seconds};
 use super::realise::Rough;
 use crate::cluster::{Cluster, JobId, NodeId, Within};
@@ -88,7 +88,7 @@ impl Site<'_> {
     fn regions(&self, within: Within) -> std::collections::BTreeMap<u32, Vec<NodeId>> {
         let mut regions: std::collections::BTreeMap<u32, Vec<NodeId>> = std::collections::BTreeMap::new();
         for node in self.cluster.node_ids() {
-            if let Some(region) = region(self.cluster, node, within) {
+            if let Some(region) = self.cluster.node(node).region(within) {
                 regions.entry(region).or_default().push(node);
             }
         }
@@ -156,7 +156,7 @@ impl Site<'_> {
             let together = |moved: bool| {
                 let mut regions = cluster.instances_of(job).map(|instance| {
                     let to = if moved { to.get(&instance).copied() } else { None };
-                    region(cluster, to.or(cluster.instance(instance).node())?, within)
+                    cluster.node(to.or(cluster.instance(instance).node())?).region(within)
                 });
                 let first = regions.next().flatten();
                 first.is_some() && regions.all(|region| region == first)

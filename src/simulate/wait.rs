@@ -24,8 +24,7 @@ pub(super) fn wait_without_moves(
     let wanted = u64::from(cluster.job(job).instances());
     let region = |node: NodeId| match request.within {
         None => Some(0),
-        Some(Within::Domain) => cluster.node(node).domain().map(|domain| domain.index()),
-        Some(Within::Rack) => cluster.node(node).rack().map(|rack| rack.index()),
+        Some(within) => cluster.node(node).region(within).map(|region| region as usize),
     };
     let regions = match request.within {
         None => 1,

@@ -66,8 +66,8 @@ it would leave more GPUs that are of no use to typical jobs. Under mcg, of the
 first 16 jobs of the queue the one goes first that leaves the least of them,
 fifo or not, past jobs that are blocked too; each is overtaken 16 times at most.
 
-make-room places by best-fit. Where the head of the queue fits nowhere, it moves
-the fewest instances that let it start, if the pauses of their jobs sum to less
+make-room places by best-fit. Where the GPUs that are free do not let the head of
+the queue start, it moves the fewest instances that do, if the pauses of their jobs sum to less
 than the head would wait for departures alone. make-room:PRICE wants PRICE
 seconds of waiting saved for each job that moves, if that is more than the pause:
 fewer moves, later jobs. make-room:PRICE:BUDGET has a budget of moves an event.

@@ -3,7 +3,6 @@
 use super::CandidateSet;
 use super::Place;
 use crate::cluster::{Cluster, NodeId, Request, Within};
-use crate::evaluate::abi::NONE;
 use crate::evaluate::reason::Reason;
 
 /// The first of the reasons after which nothing else can be looked at.
@@ -43,13 +42,10 @@ pub(super) fn check_place(cluster: &Cluster, place: &Place, request: &Request, n
 /// Whether all nodes lie in one rack or domain, as `within` says.
 pub(super) fn within(cluster: &Cluster, within: Option<Within>, nodes: impl Iterator<Item = NodeId>) -> bool {
     let Some(within) = within else { return true };
-    let mut places = nodes.map(|node| match within {
-        Within::Domain => cluster.node(node).domain().map_or(NONE, |domain| domain.0),
-        Within::Rack => cluster.node(node).rack().map_or(NONE, |rack| rack.0),
-    });
+    let mut places = nodes.map(|node| cluster.node(node).region(within));
     match places.next() {
         None => true,
-        Some(first) => first != NONE && places.all(|place| place == first),
+        Some(first) => first.is_some() && places.all(|place| place == first),
     }
 }
 
