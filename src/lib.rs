@@ -3,7 +3,7 @@
 //! Data flows one way; a module imports only what lies before it:
 //!
 //! ```text
-//! formats ─► cluster, workload ─► fragmentation, anchor ─► evaluate ─► decide ─► simulate, plan ─► report
+//! formats ─► cluster, workload ─► fragmentation, anchor ─► evaluate ─► decide ─► plan, simulate ─► report ─► serve
 //! ```
 //!
 //! `cli` sits on top and is the only module that prints. ARCHITECTURE.md is the map.
@@ -26,5 +26,7 @@ pub mod simulate;
 pub mod plan;
 
 pub mod report;
+
+pub mod serve;
 
 pub mod cli;

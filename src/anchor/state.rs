@@ -7,8 +7,8 @@ use super::pool_state::PoolState;
 use super::shared_devices::SharedDevices;
 use super::transaction::Journal;
 use crate::cluster::{
-    Cluster, Composition, DomainId, Edit, EditError, GpuMask, JobId, NodeId, NodeSet, PerSize, PoolId, RackId, Request,
-    RequestId, TooManyNames, Within,
+    Cluster, Composition, DomainId, Edit, EditError, GpuMask, JobId, JobMark, NodeId, NodeSet, PerSize, PoolId, RackId,
+    Request, RequestId, TooManyNames, Within,
 };
 
 /// A cluster and its indexes. Jobs may be registered in the cluster; what it holds changes only through
@@ -190,6 +190,17 @@ impl State {
     ) -> Result<Option<JobId>, TooManyNames> {
         let request = self.cluster.intern_request(request);
         self.cluster.add_job(name, request, instances, migratable)
+    }
+
+    /// Lets `read` register jobs in the cluster, as the reader of a queue does. Nothing else may change in it.
+    pub fn enqueue<R>(&mut self, read: impl FnOnce(&mut Cluster) -> R) -> R {
+        read(&mut self.cluster)
+    }
+
+    /// Forgets jobs that were registered after the mark and do not run: see [`Cluster::forget_since`].
+    pub fn forget_since(&mut self, mark: JobMark) {
+        self.cluster.forget_since(mark);
+        self.admitting.truncate(self.cluster.requests().len());
     }
 
     /// Keeps the nodes sorted by free GPUs from now on, for policies that choose by them. O(nodes) at first.

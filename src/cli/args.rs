@@ -4,6 +4,7 @@ mod generate;
 mod import;
 mod plan;
 mod replay;
+mod serve;
 mod simulate;
 mod sweep;
 
@@ -23,6 +24,7 @@ pub(super) use generate::{GenerateClusterArgs, GenerateCommand, GenerateQueueArg
 pub(super) use import::ImportCommand;
 pub(super) use plan::{ExplainArgs, PlanArgs, PlanHow};
 pub(super) use replay::ReplayArgs;
+pub(super) use serve::{LogFormat, ServeArgs};
 pub(super) use simulate::SimulateArgs;
 pub(super) use sweep::{Days, MergeArgs, SweepArgs};
 
@@ -105,6 +107,9 @@ pub(super) enum Command {
     /// Put the rows of a sweep together, and say who ranks first on how many days
     #[command(after_long_help = help::MERGE)]
     Merge(MergeArgs),
+    /// Answer schedulers: keep a cluster, and score, place and plan on it
+    #[command(after_long_help = help::SERVE)]
+    Serve(ServeArgs),
     /// Hold a backend against the reference
     #[command(after_long_help = help::VERIFY)]
     Verify(VerifyArgs),

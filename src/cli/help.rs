@@ -78,10 +78,12 @@ larger multiple of 8 is instances of 8.
 // They stand below the macros, which they use.
 mod generate;
 mod import;
+mod serve;
 mod simulate;
 
 pub(super) use generate::{GENERATE_CLUSTER, GENERATE_QUEUE, GENERATE_TRACE};
 pub(super) use import::{IMPORT_KUBERNETES, IMPORT_SLURM};
+pub(super) use serve::SERVE;
 pub(super) use simulate::{MERGE, SIMULATE, SWEEP};
 
 pub(super) const SCORE: &str = concat!(

@@ -11,7 +11,6 @@ mod input;
 mod interrupt;
 mod options;
 mod output;
-mod run;
 
 use std::process::ExitCode;
 

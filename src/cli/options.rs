@@ -55,6 +55,7 @@ fn inputs(command: &Command) -> Vec<&str> {
         }
         Command::Generate(GenerateCommand::Queue(args)) => args.from.as_deref().into_iter().collect(),
         Command::Plan(args) => std::iter::once(&args.cluster.cluster[..]).chain(args.queue.as_deref()).collect(),
+        Command::Serve(args) => args.cluster.as_deref().into_iter().collect(),
         Command::Explain(args) => vec![&args.cluster.cluster, &args.queue],
         Command::Audit(args) => std::iter::once(&args.cluster.cluster[..]).chain(args.queue.as_deref()).collect(),
         Command::Simulate(args) => replayed(&args.replay).chain(args.typical.typical.as_deref()).collect(),

@@ -166,6 +166,13 @@ fn say(text: std::fmt::Arguments<'_>) {
     let _ = writeln!(io::stderr().lock(), "slotwise: {text}");
 }
 
+/// Lets the service's log go to standard error, where nothing else has been chosen yet.
+pub(super) fn log(filter: tracing_subscriber::EnvFilter, json: bool) {
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_ansi(false);
+    // A second one in the same process is refused, and the first goes on.
+    let _ = if json { log.json().try_init() } else { log.try_init() };
+}
+
 /// Says why a command did not end well.
 pub(super) fn say_failure(failure: &Failure) {
     say(format_args!("{failure}"));

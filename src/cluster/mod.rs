@@ -12,6 +12,7 @@ mod names;
 mod node;
 mod node_set;
 mod recount;
+mod registry;
 mod request;
 mod shares;
 
@@ -25,4 +26,5 @@ pub use ledger::{Cluster, Instance, Job, JobTimes, Pool};
 pub use names::{Names, TooManyNames};
 pub use node::{GpuMask, Node, gpu_indices, lowest_gpus};
 pub use node_set::NodeSet;
+pub use registry::JobMark;
 pub use request::{MAX_AMOUNT, Request, UNLIMITED, WHOLE_GPU, Within};

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::abi::{Candidate, Need, ScoreRow, Touch};
+use super::abi::{Candidate, NONE, Need, ScoreRow, Touch};
 use super::backend::EvalError;
 use super::node_rows::MAX_NODES;
 use super::rank::{self, RankKey};
@@ -100,6 +100,44 @@ impl Batch {
         Ok(Self { nodes, touches, offsets, given, candidates, jobs, needs, source })
     }
 
+    /// Takes all candidates out; the buffers stay.
+    pub fn clear(&mut self) {
+        self.nodes = 0;
+        self.touches.clear();
+        self.offsets.truncate(1);
+        self.given.clear();
+        self.candidates.clear();
+        self.jobs.truncate(1);
+        self.needs.truncate(1);
+        self.source.clear();
+    }
+
+    /// Puts another batch about the same nodes behind this one: its jobs stay its own, whatever their numbers. So several
+    /// callers share one evaluation; [`Scores::part`] takes the answers apart again.
+    ///
+    /// # Errors
+    /// If it is about another cluster, or there is more of something than 32-bit rows can hold. Nothing has changed then.
+    pub fn append(&mut self, other: &Self) -> Result<(), EvalError> {
+        if self.nodes != other.nodes && !self.is_empty() {
+            return Err(EvalError::Malformed("the number of nodes"));
+        }
+        EvalError::check_size("touches", self.touches.len() + other.touches.len(), MAX_TOUCHES)?;
+        EvalError::check_size("candidates", self.len() + other.len(), MAX_TOUCHES)?;
+        self.nodes = other.nodes;
+        let (touches, candidates) = (self.touches.len() as u32, self.len() as u32);
+        // Entry 0 is no need in both.
+        let needs = self.needs.len() as u32 - 1;
+        let moved = |need: u32| if need == 0 { 0 } else { need + needs };
+        self.touches.extend(other.touches.iter().map(|touch| Touch { need: moved(touch.need), ..*touch }));
+        self.offsets.extend(other.offsets[1..].iter().map(|offset| offset + touches));
+        self.given.extend_from_slice(&other.given);
+        self.candidates.extend_from_slice(&other.candidates);
+        self.jobs.extend(other.jobs[1..].iter().map(|job| job + candidates));
+        self.needs.extend_from_slice(&other.needs[1..]);
+        self.source.extend(other.source.iter().map(|source| source + candidates));
+        Ok(())
+    }
+
     /// The number of candidates.
     pub fn len(&self) -> usize {
         self.candidates.len()
@@ -192,6 +230,14 @@ impl Scores {
     pub fn resize(&mut self, batch: &Batch) {
         self.rows.resize(batch.len(), ScoreRow::default());
         self.best.resize(batch.n_jobs(), 0);
+    }
+
+    /// The answers to one of the batches that were put together: that of so many candidates and jobs, behind so many.
+    #[must_use]
+    pub fn part(&self, candidates: Range<usize>, jobs: Range<usize>) -> Self {
+        let first = candidates.start as u32;
+        let moved = |&best: &u32| if best == NONE { NONE } else { best - first };
+        Self { rows: self.rows[candidates].to_vec(), best: self.best[jobs].iter().map(moved).collect() }
     }
 
     /// The rank key of a candidate; `None` if it is infeasible.

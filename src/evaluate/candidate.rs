@@ -125,7 +125,8 @@ impl BatchBuilder {
         self.last_changes.clear();
         self.last_phi = 0;
         self.needs.clear();
-        *batch = Batch { nodes, ..cleared(std::mem::take(batch)) };
+        batch.clear();
+        batch.nodes = nodes;
         group(sets, &mut batch.source);
         for position in 0..sets.len() {
             let set = &sets[batch.source[position] as usize];
@@ -368,16 +369,6 @@ impl BatchBuilder {
 }
 
 /// The batch without its rows, but with their memory.
-fn cleared(mut batch: Batch) -> Batch {
-    batch.touches.clear();
-    batch.offsets.truncate(1);
-    batch.given.clear();
-    batch.candidates.clear();
-    batch.jobs.truncate(1);
-    batch.needs.truncate(1);
-    batch
-}
-
 /// The positions of the candidates, those of a job together, jobs by first appearance.
 fn group(sets: &[CandidateSet], order: &mut Vec<u32>) {
     let mut firsts = FxHashMap::default();

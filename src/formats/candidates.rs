@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::error::FormatError;
 use super::lines::Lines;
@@ -31,18 +31,18 @@ pub struct CandidateSpec {
 }
 
 /// Where one instance goes.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object that is an instance")]
 pub struct SeatSpec {
     /// The node's name.
     pub node: String,
     /// Device indices; `None` for the lowest that are free.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpus: Option<Vec<u64>>,
 }
 
 /// Where one running instance moves.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object that is a move")]
 pub struct MoveSpec {
     /// The running job's name.
@@ -52,7 +52,7 @@ pub struct MoveSpec {
     /// The name of the node that it moves to.
     pub node: String,
     /// Device indices; `None` for the lowest that are free.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpus: Option<Vec<u64>>,
 }
 

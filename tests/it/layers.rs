@@ -18,6 +18,21 @@ const MAY_NAME: &[(&str, &[&str])] = &[
         &["cluster", "workload", "fragmentation", "anchor", "evaluate", "decide", "formats", "simulate", "plan"],
     ),
     (
+        "serve",
+        &[
+            "cluster",
+            "workload",
+            "fragmentation",
+            "anchor",
+            "evaluate",
+            "decide",
+            "formats",
+            "simulate",
+            "plan",
+            "report",
+        ],
+    ),
+    (
         "cli",
         &[
             "cluster",
@@ -30,6 +45,7 @@ const MAY_NAME: &[(&str, &[&str])] = &[
             "simulate",
             "plan",
             "report",
+            "serve",
         ],
     ),
 ];

@@ -10,6 +10,7 @@ mod phi_star;
 mod place;
 mod plan;
 mod score;
+mod serve;
 mod simulate;
 mod stress;
 mod sweep;
@@ -42,6 +43,7 @@ pub(super) fn run(options: Options, talk: &Talk) -> Result<(), Failure> {
         Command::Simulate(args) => simulate::run(args, &options, talk),
         Command::Sweep(args) => sweep::run(args, &options, talk),
         Command::Merge(args) => sweep::merge(args, &options, talk),
+        Command::Serve(args) => serve::run(args, &options, talk),
         Command::Verify(args) => verify::run(args, &options, talk),
         Command::Bench(args) => bench::run(args, &options, talk),
     }

@@ -4,11 +4,10 @@ use std::time::Instant;
 
 use super::super::args::{Format, PlaceArgs};
 use super::super::input;
-use super::super::run::{Next, run as decide};
 use super::{Failure, Options, Output, Talk, open_backend};
 use crate::anchor::{State, Trigger};
 use crate::cluster::JobId;
-use crate::decide::{CommitLoop, PlaceOptions, Policy, Status, offers};
+use crate::decide::{CommitLoop, Next, PlaceOptions, Policy, Status, decide_and_show, offers};
 use crate::formats::{FormatError, Snapshot, write_snapshot};
 use crate::fragmentation::fgd::Typical;
 use crate::plan::FewestMoves;
@@ -136,7 +135,7 @@ pub(super) fn run(args: &PlaceArgs, options: &Options, talk: &Talk) -> Result<()
     if let Some(wanted) = &args.explain {
         return explain(wanted.as_deref(), &mut commit_loop, &queue, options, output);
     }
-    decide(&mut commit_loop, &settings, &queue, &mut |cluster, decision| {
+    decide_and_show(&mut commit_loop, &settings, &queue, &mut |cluster, decision| {
         seen += 1;
         if seen.is_multiple_of(STEP) {
             bar.inc(STEP);

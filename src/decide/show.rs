@@ -1,12 +1,14 @@
 //! Runs the commit loop and shows each decision together with the cluster that it names.
 
+use super::commit_loop::{CommitLoop, PlaceOptions};
+use super::decision::Decision;
+use super::policy::Policy;
 use crate::cluster::Cluster;
-use crate::decide::{CommitLoop, Decision, PlaceOptions, Policy};
 use crate::workload::QueueEntry;
 
 /// Whether to go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Next {
+pub enum Next {
     /// With the next decision.
     GoOn,
     /// Nobody is interested any more.
@@ -17,7 +19,7 @@ pub(super) enum Next {
 ///
 /// # Errors
 /// What `each` returns.
-pub(super) fn run<E>(
+pub fn decide_and_show<E>(
     commit_loop: &mut CommitLoop<'_>,
     options: &PlaceOptions,
     queue: &[QueueEntry],

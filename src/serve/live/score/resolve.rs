@@ -8,8 +8,8 @@ use crate::workload::QueueEntry;
 /// A number that no job and no node has.
 const NOBODY: u32 = u32::MAX;
 
-/// The candidates, in their order.
-pub(super) fn candidates(cluster: &Cluster, queue: &[QueueEntry], specs: &[CandidateSpec]) -> Vec<CandidateSet> {
+/// The candidates of the jobs of a queue, in their order.
+pub fn resolve_candidates(cluster: &Cluster, queue: &[QueueEntry], specs: &[CandidateSpec]) -> Vec<CandidateSet> {
     let mut queued = vec![false; cluster.jobs().len()];
     for entry in queue {
         if let QueueEntry::Submit(job) = entry {
@@ -89,7 +89,7 @@ mod tests {
                 place: vec![SeatSpec { node: node.into(), gpus: Some(gpus.to_vec()) }],
                 migrate: migrate.iter().map(moved).collect(),
             };
-            candidates(&cluster, &[QueueEntry::Submit(JobId(0))], &[spec])[0].given
+            resolve_candidates(&cluster, &[QueueEntry::Submit(JobId(0))], &[spec])[0].given
         };
         assert_eq!(job, JobId(0));
         assert_eq!(reason("j", "n", &[0, 1], &[]), None);

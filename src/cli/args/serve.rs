@@ -1,0 +1,57 @@
+//! `serve`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, ValueEnum};
+
+use super::EvaluateArgs;
+
+/// `serve`.
+#[derive(Debug, ClapArgs)]
+pub(in super::super) struct ServeArgs {
+    /// Where to listen; beyond loopback callers must be known, by --token-file or --tls-client-ca
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8888")]
+    pub(in super::super) listen: SocketAddr,
+    /// The cluster to begin with: anything that other commands take; without, a client puts one
+    #[arg(long, value_name = "CLUSTER")]
+    pub(in super::super) cluster: Option<String>,
+    #[command(flatten)]
+    pub(in super::super) evaluate: EvaluateArgs,
+    /// A file whose first line every caller must show as its bearer token
+    #[arg(long, value_name = "FILE")]
+    pub(in super::super) token_file: Option<PathBuf>,
+    /// The certificates of this service, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub(in super::super) tls_cert: Option<PathBuf>,
+    /// The key of the first of them, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub(in super::super) tls_key: Option<PathBuf>,
+    /// Who signs the certificates that clients must have, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub(in super::super) tls_client_ca: Option<PathBuf>,
+    /// The largest body in MiB
+    #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u32).range(8..=4096))]
+    pub(in super::super) max_body: u32,
+    /// Calls at a time; more are told to come again
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=65536))]
+    pub(in super::super) max_calls: u32,
+    /// How long a call may take, in milliseconds, whatever its caller would wait
+    #[arg(long, value_name = "MS", default_value_t = 30_000, value_parser = clap::value_parser!(u32).range(1..=3_600_000))]
+    pub(in super::super) call_timeout: u32,
+    /// What is logged to standard error: error, warn, info, debug, or TARGET=LEVEL,…
+    #[arg(long, value_name = "FILTER", default_value = "info")]
+    pub(in super::super) log: String,
+    /// How
+    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
+    pub(in super::super) log_format: LogFormat,
+}
+
+/// How log lines are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(in super::super) enum LogFormat {
+    /// For people.
+    Text,
+    /// One object a line.
+    Json,
+}

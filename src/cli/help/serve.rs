@@ -1,0 +1,25 @@
+//! The help of `serve`.
+
+pub(in super::super) const SERVE: &str = "\
+What is kept is a cache: after a restart a client puts the snapshot again. Every
+answer has the version that it is about, EPOCH-GENERATION; a call that names
+another version is refused with 409 and the current one. Edits are all done or
+none; a change with an id is made once, however often it is sent.
+  PUT  /v1/cluster     a snapshot, as --cluster reads it
+  GET  /v1/cluster     what is here now
+  GET  /v1/version
+  POST /v1/edits       {\"version\":…, \"id\":\"…\", \"edits\":[{\"start\":{…}}, {\"end\":\"a\"},
+                        {\"moves\":[…]}, {\"cordon\":\"n\"}, {\"uncordon\":\"n\"}]}
+  POST /v1/score       {\"version\":…, \"queue\":[…], \"candidates\":[…]}
+  POST /v1/place       {\"version\":…, \"id\":\"…\", \"queue\":[…], \"policy\":\"compass\",
+                        \"commit\":false}
+  GET  /healthz, /readyz
+version and id may be left out. start holds an element of a snapshot's running;
+queue and candidates hold the objects that queue and candidate files have a line
+each. The header slotwise-deadline-ms says how long a caller waits. Errors are
+{\"error\":\"stale\",\"message\":\"…\"}: no-cluster and stale 409, bad-input 400,
+refused 422, busy 429, late 504, closing 503.
+
+  slotwise serve --cluster synthetic:10000 &
+  curl -s localhost:8888/v1/place -d '{\"queue\":[{\"job\":\"b\",
+    \"instances\":4,\"gpus_per_instance\":8}]}'";

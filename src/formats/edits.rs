@@ -1,0 +1,116 @@
+//! Edits of a cluster, our own format: what has happened since a snapshot, in that order.
+//!
+//! As with candidates, what an edit names is not looked up here.
+
+use serde::{Deserialize, Serialize};
+
+use super::candidates::{MoveSpec, SeatSpec};
+
+/// One thing that happened.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", expecting = "an object that is an edit: start, end, moves, cordon or uncordon")]
+pub enum EditSpec {
+    /// A job runs now: an element of `running` of a snapshot.
+    Start(StartSpec),
+    /// A running job has ended; its name may be given again.
+    End(String),
+    /// Instances of running jobs have moved, all at once: what they had is free to all of them.
+    Moves(Vec<MoveSpec>),
+    /// A node takes no more instances.
+    Cordon(String),
+    /// A node takes instances again.
+    Uncordon(String),
+}
+
+/// A job that runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "an object that is a running job")]
+pub struct StartSpec {
+    /// Its name, which no running job has.
+    pub job: String,
+    /// GPUs of each instance, 0 to 16.
+    pub gpus_per_instance: u8,
+    /// The thousandths of a device that each instance has, where it shares one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu_milli: Option<u16>,
+    /// Milli-cores of each instance.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cpu_milli: u32,
+    /// MiB of each instance.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub memory_mib: u32,
+    /// Whether its instances may be moved.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub migratable: bool,
+    /// The models that its instances may be on; none for any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<String>,
+    /// What all of its instances must be in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within: Option<WithinSpec>,
+    /// For how long it still runs, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remaining_s: Option<u64>,
+    /// What a move costs it, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub move_cost_s: Option<u64>,
+    /// Where its instances are.
+    pub instances: Vec<SeatSpec>,
+}
+
+/// The word for [`crate::cluster::Within`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", expecting = "\"domain\" or \"rack\"")]
+pub enum WithinSpec {
+    /// One NVLink domain.
+    Domain,
+    /// One rack.
+    Rack,
+}
+
+impl From<WithinSpec> for crate::cluster::Within {
+    fn from(word: WithinSpec) -> Self {
+        match word {
+            WithinSpec::Domain => Self::Domain,
+            WithinSpec::Rack => Self::Rack,
+        }
+    }
+}
+
+fn yes() -> bool {
+    true
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_yes(flag: &bool) -> bool {
+    *flag
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(n: &u32) -> bool {
+    *n == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edits_are_read_and_written_alike() {
+        let lines = [
+            r#"{"start":{"job":"a","gpus_per_instance":2,"models":["H100"],"within":"rack","instances":[{"node":"n","gpus":[0,1]}]}}"#,
+            r#"{"end":"a"}"#,
+            r#"{"moves":[{"job":"a","instance":0,"node":"m"}]}"#,
+            r#"{"cordon":"n"}"#,
+            r#"{"uncordon":"n"}"#,
+        ];
+        for line in lines {
+            let edit: EditSpec = serde_json::from_str(line).unwrap();
+            assert_eq!(serde_json::to_string(&edit).unwrap(), line);
+        }
+        let fault = |line: &str| serde_json::from_str::<EditSpec>(line).unwrap_err().to_string();
+        assert!(fault(r#"{"start":{"job":"a","gpus":2}}"#).contains("unknown field `gpus`"));
+        assert!(fault(r#"{"stop":"a"}"#).contains("unknown variant `stop`"));
+        assert!(fault(r#"{"end":7}"#).contains("expected a string"));
+    }
+}

@@ -1,0 +1,41 @@
+//! What stands before every handler: who may call, and how many at a time.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use axum::extract::{Request, State as Shared};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use futures_util::FutureExt;
+
+use super::App;
+use crate::serve::fault::ServeError;
+
+/// Lets a call in that shows the token, while there is room for it.
+pub(super) async fn admit(Shared(app): Shared<Arc<App>>, request: Request, next: Next) -> Response {
+    if let Some(token) = &app.token {
+        let shown = request.headers().get(header::AUTHORIZATION).map(HeaderValue::as_bytes);
+        if !shown.is_some_and(|shown| token.is_shown_by(shown)) {
+            let challenge = [(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))];
+            return (StatusCode::UNAUTHORIZED, challenge, "a bearer token is expected\n").into_response();
+        }
+    }
+    if app.closing.load(Ordering::Relaxed) {
+        return ServeError::Closing.into_response();
+    }
+    let Ok(_permit) = app.calls.try_acquire() else { return ServeError::Busy.into_response() };
+    // A body that does not come must not hold its place for ever.
+    match tokio::time::timeout(app.limits.call + app.limits.body_time, next.run(request)).await {
+        Ok(response) => response,
+        Err(_) => ServeError::Late.into_response(),
+    }
+}
+
+/// A fault of the program is an answer, not the end of a connection.
+pub(super) async fn catch_panic(request: Request, next: Next) -> Response {
+    match std::panic::AssertUnwindSafe(next.run(request)).catch_unwind().await {
+        Ok(response) => response,
+        Err(_) => ServeError::Failed("a handler panicked".to_owned()).into_response(),
+    }
+}

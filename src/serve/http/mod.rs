@@ -1,0 +1,90 @@
+//! The service over HTTP: routes, and what they have in common.
+
+mod answer;
+mod batch;
+mod body;
+mod guard;
+mod health;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::http::HeaderMap;
+use axum::routing::{get, post, put};
+
+use super::engine::Engine;
+use super::fault::ServeError;
+use super::options::{Limits, Token};
+
+/// The header by which a caller says how many milliseconds it will wait.
+pub const DEADLINE_HEADER: &str = "slotwise-deadline-ms";
+
+/// What every handler may use.
+#[derive(Debug)]
+pub struct App {
+    /// The way to the cluster.
+    pub engine: Engine,
+    /// What clients may ask of the service.
+    pub limits: Limits,
+    /// What a caller must show, if anything.
+    pub token: Option<Token>,
+    /// Permits for work on copies of the cluster: plans, audits.
+    pub aside: tokio::sync::Semaphore,
+    /// Permits for calls, so that memory stays bounded: a body may be as large as the limit.
+    pub calls: Arc<tokio::sync::Semaphore>,
+    /// Set when the service is about to end.
+    pub closing: std::sync::atomic::AtomicBool,
+}
+
+impl App {
+    /// Around an engine.
+    pub fn new(engine: Engine, limits: Limits, token: Option<Token>) -> Self {
+        Self {
+            engine,
+            limits,
+            token,
+            aside: tokio::sync::Semaphore::new(limits.aside),
+            calls: Arc::new(tokio::sync::Semaphore::new(limits.calls)),
+            closing: std::sync::atomic::AtomicBool::new(false),
+        }
+    }
+
+    /// The deadline of a call by its headers: what the caller says, and no later than the service allows.
+    ///
+    /// # Errors
+    /// If the header holds no number.
+    pub fn deadline(&self, headers: &HeaderMap) -> Result<Option<Instant>, ServeError> {
+        let asked = match headers.get(DEADLINE_HEADER) {
+            None => self.limits.call,
+            Some(value) => {
+                let millis = value.to_str().ok().and_then(|text| text.trim().parse::<u64>().ok());
+                let millis = millis.ok_or_else(|| {
+                    ServeError::Input(format!("{DEADLINE_HEADER}: found {value:?}, expected a number of milliseconds"))
+                })?;
+                self.limits.call.min(Duration::from_millis(millis))
+            }
+        };
+        Ok(Instant::now().checked_add(asked))
+    }
+}
+
+/// All routes.
+pub fn router(app: &Arc<App>) -> Router {
+    let read = Router::new()
+        .route("/v1/version", get(batch::version))
+        .route("/v1/cluster", get(batch::get_cluster))
+        .route("/v1/score", post(batch::score));
+    let write = Router::new()
+        .route("/v1/cluster", put(batch::put_cluster))
+        .route("/v1/edits", post(batch::edit))
+        .route("/v1/place", post(batch::place));
+    let open = Router::new().route("/healthz", get(health::healthz)).route("/readyz", get(health::readyz));
+    let guarded = read.merge(write).layer(axum::middleware::from_fn_with_state(Arc::clone(app), guard::admit));
+    guarded
+        .merge(open)
+        .layer(DefaultBodyLimit::max(app.limits.body))
+        .layer(axum::middleware::from_fn(guard::catch_panic))
+        .with_state(Arc::clone(app))
+}

@@ -1,0 +1,160 @@
+//! What has happened elsewhere, done here: all of it, or nothing.
+
+use super::distinct;
+use crate::anchor::{State, Transaction};
+use crate::cluster::{GpuMask, InstanceId, JobId, JobSpec, JobTimes, NodeId, WHOLE_GPU};
+use crate::formats::{EditSpec, MoveSpec, SeatSpec, StartSpec};
+
+/// Applies edits in their order and returns the nodes that changed, or which edit is not possible and why; the state is
+/// then as it was.
+pub(super) fn apply(state: &mut State, edits: &[EditSpec]) -> Result<Vec<NodeId>, (usize, String)> {
+    let mark = state.cluster().mark_jobs();
+    let mut ended = Vec::new();
+    let mut transaction = state.begin();
+    let mut done = Ok(());
+    for (at, edit) in edits.iter().enumerate() {
+        done = step(&mut transaction, edit, &mut ended).map_err(|why| (at, why));
+        if done.is_err() {
+            break;
+        }
+    }
+    if let Err(refused) = done {
+        drop(transaction);
+        state.forget_since(mark);
+        state.enqueue(|cluster| ended.iter().rev().for_each(|&job| cluster.restore_name(job)));
+        return Err(refused);
+    }
+    let touched = transaction.log().iter().map(|edit| edit.node()).collect();
+    transaction.commit();
+    Ok(distinct(touched))
+}
+
+fn step(transaction: &mut Transaction<'_>, edit: &EditSpec, ended: &mut Vec<JobId>) -> Result<(), String> {
+    match edit {
+        EditSpec::Start(job) => start(transaction, job),
+        EditSpec::End(name) => end(transaction, name, ended),
+        EditSpec::Moves(moves) => migrate(transaction, moves),
+        EditSpec::Cordon(name) => {
+            let node = find_node(transaction, name)?;
+            // A node that is so already stays so: who tells twice tells the truth.
+            if transaction.cluster().node(node).schedulable() { cordon(transaction.cordon(node)) } else { Ok(()) }
+        }
+        EditSpec::Uncordon(name) => {
+            let node = find_node(transaction, name)?;
+            if transaction.cluster().node(node).schedulable() { Ok(()) } else { cordon(transaction.uncordon(node)) }
+        }
+    }
+}
+
+fn cordon(done: Result<(), crate::cluster::EditError>) -> Result<(), String> {
+    done.map_err(|error| error.to_string())
+}
+
+fn start(transaction: &mut Transaction<'_>, spec: &StartSpec) -> Result<(), String> {
+    let models: Vec<&str> = spec.models.iter().map(String::as_str).collect();
+    let job = JobSpec {
+        name: &spec.job,
+        gpus: spec.gpus_per_instance,
+        gpu_milli: spec.gpu_milli.unwrap_or(WHOLE_GPU),
+        cpu_milli: spec.cpu_milli,
+        memory_mib: spec.memory_mib,
+        models: &models,
+        within: spec.within.map(Into::into),
+        pinned: !spec.migratable,
+        times: JobTimes { remaining_s: spec.remaining_s, move_cost_s: spec.move_cost_s },
+    };
+    let instances = u32::try_from(spec.instances.len()).map_err(|_| "found too many instances".to_owned())?;
+    let job = transaction.state_mut().enqueue(|cluster| cluster.register(&job, instances));
+    let job = job.map_err(|error| error.to_string())?;
+    if !transaction.start(job) {
+        return Err("the numbers of instances have run out: put a snapshot".to_owned());
+    }
+    // Those that name their devices first: the others take the lowest of what is left.
+    for named in [true, false] {
+        for (instance, seat) in transaction.cluster().instances_of(job).zip(&spec.instances) {
+            if seat.gpus.is_some() == named {
+                take(transaction, instance, seat)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn end(transaction: &mut Transaction<'_>, name: &str, ended: &mut Vec<JobId>) -> Result<(), String> {
+    let job = find_running(transaction, name)?;
+    for instance in transaction.cluster().instances_of(job) {
+        if transaction.cluster().instance(instance).node().is_some() {
+            transaction.free(instance).map_err(|error| error.to_string())?;
+        }
+    }
+    if transaction.state_mut().enqueue(|cluster| cluster.release_name(job)) {
+        ended.push(job);
+    }
+    Ok(())
+}
+
+fn migrate(transaction: &mut Transaction<'_>, moves: &[MoveSpec]) -> Result<(), String> {
+    let mut moved = Vec::with_capacity(moves.len());
+    for one in moves {
+        let job = find_running(transaction, &one.job)?;
+        let known = usize::try_from(one.instance).ok().and_then(|at| transaction.cluster().instances_of(job).nth(at));
+        let running = known.filter(|&instance| transaction.cluster().instance(instance).node().is_some());
+        let instance = running
+            .ok_or_else(|| format!("found instance {} of job {:?}, expected one that runs", one.instance, one.job))?;
+        transaction.free(instance).map_err(|error| error.to_string())?;
+        moved.push(instance);
+    }
+    for named in [true, false] {
+        for (&instance, one) in moved.iter().zip(moves).filter(|(_, one)| one.gpus.is_some() == named) {
+            take(transaction, instance, &SeatSpec { node: one.node.clone(), gpus: one.gpus.clone() })?;
+        }
+    }
+    Ok(())
+}
+
+fn take(transaction: &mut Transaction<'_>, instance: InstanceId, seat: &SeatSpec) -> Result<(), String> {
+    let node = find_node(transaction, &seat.node)?;
+    let taken = match &seat.gpus {
+        Some(gpus) => transaction.take(instance, node, mask(gpus)?),
+        None => transaction.take_lowest(instance, node),
+    };
+    taken.map_err(|error| {
+        let job = transaction.cluster().instance(instance).job();
+        let position = transaction.cluster().position(instance);
+        let job = transaction.cluster().job_name(job);
+        format!("instance {position} of job {job:?} on node {:?}: {}", seat.node, told(&error))
+    })
+}
+
+/// What is wrong, without the numbers that only this process knows.
+fn told(error: &crate::cluster::EditError) -> &'static str {
+    use crate::cluster::EditError as E;
+    match error {
+        E::WrongCount(_) => "found another number of devices than each instance has",
+        E::NoSuchGpu(_) => "found a device that is broken or not there",
+        E::GpuBusy(_) => "found a device that another instance holds",
+        E::NoCpu(_) => "not enough CPU is free",
+        E::NoMemory(_) => "not enough memory is free",
+        E::AlreadyRuns(_) => "it runs already",
+        E::UnknownInstance(_) | E::UnknownNode(_) | E::NotHeld(_) | E::SoAlready(_) => "it is not as told",
+    }
+}
+
+/// Indices as a set.
+fn mask(gpus: &[u64]) -> Result<GpuMask, String> {
+    gpus.iter().try_fold(0, |mask: GpuMask, &gpu| {
+        let bit = u32::try_from(gpu).ok().and_then(|gpu| (1 as GpuMask).checked_shl(gpu));
+        let bit = bit.ok_or_else(|| format!("found device {gpu}, expected 0 to 15"))?;
+        if mask & bit == 0 { Ok(mask | bit) } else { Err(format!("found device {gpu} twice")) }
+    })
+}
+
+fn find_node(transaction: &Transaction<'_>, name: &str) -> Result<NodeId, String> {
+    let node = transaction.cluster().find_node(name);
+    node.ok_or_else(|| format!("found node {name:?}, expected one of the cluster"))
+}
+
+fn find_running(transaction: &Transaction<'_>, name: &str) -> Result<JobId, String> {
+    let job = transaction.cluster().find_job(name).filter(|&job| transaction.cluster().job(job).runs());
+    job.ok_or_else(|| format!("found job {name:?}, expected one that runs"))
+}

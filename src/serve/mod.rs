@@ -1,0 +1,27 @@
+//! The service: a standing process that keeps the cluster, on the device, and answers schedulers.
+//!
+//! ```text
+//!  http/, grpc/, extender/, watch/          many threads: decode, wait, encode
+//!        │ Engine::run, Engine::score       a bounded queue, with deadlines
+//!        ▼
+//!  engine.rs ─► live.rs                     one thread: the cluster, its version, the device
+//! ```
+//!
+//! What is here is a cache. Its clients know the truth and can put it again at any time; every answer says which version
+//! it is about, and a call for another version is refused.
+
+pub mod engine;
+pub mod fault;
+pub mod http;
+pub mod live;
+pub mod options;
+pub mod server;
+mod tls;
+pub mod version;
+
+pub use engine::Engine;
+pub use fault::ServeError;
+pub use live::{Changed, Condition, Live, PlaceCall, ScoreCall, Scored, resolve_candidates};
+pub use options::{BadToken, Limits, ServeOptions, Tls, Token};
+pub use server::{StartError, run};
+pub use version::{Epoch, NoVersion, Version};
