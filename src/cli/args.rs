@@ -24,7 +24,7 @@ pub(super) use generate::{GenerateClusterArgs, GenerateCommand, GenerateQueueArg
 pub(super) use import::ImportCommand;
 pub(super) use plan::{ExplainArgs, PlanArgs, PlanHow};
 pub(super) use replay::ReplayArgs;
-pub(super) use serve::{LogFormat, ServeArgs};
+pub(super) use serve::{LogFormat, ServeArgs, Watch};
 pub(super) use simulate::SimulateArgs;
 pub(super) use sweep::{Days, MergeArgs, SweepArgs};
 

@@ -13,6 +13,7 @@ mod quantity;
 mod resource;
 mod running;
 mod topology;
+mod view;
 mod waiting;
 
 use std::io::{BufRead, Read};
@@ -25,6 +26,7 @@ use super::snapshot::{Snapshot, overcommitted};
 use super::source::Source;
 use listing::Listing;
 pub use topology::TopologyKeys;
+pub use view::{NodeView, PodView, read_node_view, read_pod_view};
 
 /// Reads the files of one dump, each of which may be gzip'd, and one standard input.
 ///

@@ -11,6 +11,7 @@
 //! it is about, and a call for another version is refused.
 
 pub mod engine;
+pub mod extender;
 pub mod fault;
 pub mod http;
 pub mod live;
@@ -18,10 +19,13 @@ pub mod options;
 pub mod server;
 mod tls;
 pub mod version;
+pub mod watch;
 
 pub use engine::Engine;
+pub use extender::ExtenderOptions;
 pub use fault::ServeError;
 pub use live::{Changed, Condition, Live, PlaceCall, ScoreCall, Scored, resolve_candidates};
 pub use options::{BadToken, Limits, ServeOptions, Tls, Token};
 pub use server::{StartError, run};
 pub use version::{Epoch, NoVersion, Version};
+pub use watch::WatchOptions;

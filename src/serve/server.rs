@@ -9,6 +9,7 @@ use super::http::{App, router};
 use super::live::Live;
 use super::options::ServeOptions;
 use super::tls;
+use super::watch::{self, Binder, WatchError};
 
 /// Why the service cannot run.
 #[derive(Debug, thiserror::Error)]
@@ -24,6 +25,9 @@ pub enum StartError {
     /// A certificate or key is no good.
     #[error("{0}")]
     Tls(String),
+    /// The API server of the cluster that is to be followed is not known.
+    #[error(transparent)]
+    Watch(#[from] WatchError),
     /// Threads cannot be started, or the like.
     #[error("cannot start: {0}")]
     Io(#[from] std::io::Error),
@@ -43,7 +47,14 @@ pub fn run(live: Live, options: ServeOptions, listening: impl FnOnce(SocketAddr)
     let address = listener.local_addr()?;
     let (engine, thread) = Engine::start(live, options.limits.waiting)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let app = Arc::new(App::new(engine, options.limits, options.token));
+    let mut app = App::new(engine, options.limits, options.token, options.extender);
+    if let Some(watch) = options.watch {
+        let client = runtime.block_on(watch::connect(watch.kubeconfig.as_deref()))?;
+        app.follows = true;
+        app.binder = Some(Binder::new(client.clone()));
+        runtime.spawn(watch::follow(app.engine.clone(), client, watch.topology));
+    }
+    let app = Arc::new(app);
     let served = runtime.block_on(serve(Arc::clone(&app), listener, tls, || listening(address)));
     // What still runs aside is of use to nobody.
     runtime.shutdown_background();

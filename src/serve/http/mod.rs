@@ -15,8 +15,11 @@ use axum::http::HeaderMap;
 use axum::routing::{get, post, put};
 
 use super::engine::Engine;
+use super::extender::{self, Extender, ExtenderOptions};
 use super::fault::ServeError;
 use super::options::{Limits, Token};
+use super::watch::Binder;
+pub(super) use answer::json;
 
 /// The header by which a caller says how many milliseconds it will wait.
 pub const DEADLINE_HEADER: &str = "slotwise-deadline-ms";
@@ -34,21 +37,43 @@ pub struct App {
     pub aside: tokio::sync::Semaphore,
     /// Permits for calls, so that memory stays bounded: a body may be as large as the limit.
     pub calls: Arc<tokio::sync::Semaphore>,
+    /// The scheduler extender.
+    pub extender: Extender,
+    /// Whether a Kubernetes cluster is followed: clients change nothing then.
+    pub follows: bool,
+    /// Who can bind pods, where somebody can.
+    pub binder: Option<Binder>,
     /// Set when the service is about to end.
     pub closing: std::sync::atomic::AtomicBool,
 }
 
 impl App {
     /// Around an engine.
-    pub fn new(engine: Engine, limits: Limits, token: Option<Token>) -> Self {
+    pub fn new(engine: Engine, limits: Limits, token: Option<Token>, extender: ExtenderOptions) -> Self {
         Self {
             engine,
             limits,
             token,
             aside: tokio::sync::Semaphore::new(limits.aside),
             calls: Arc::new(tokio::sync::Semaphore::new(limits.calls)),
+            extender: Extender::new(extender),
+            follows: false,
+            binder: None,
             closing: std::sync::atomic::AtomicBool::new(false),
         }
+    }
+
+    /// Whether a client may change the cluster.
+    ///
+    /// # Errors
+    /// If somebody else alone does.
+    pub fn may_change(&self) -> Result<(), ServeError> {
+        if self.follows { Err(ServeError::Follows) } else { Ok(()) }
+    }
+
+    /// Counts a call of the extender.
+    pub(super) fn count_extender(&self, verb: &'static str, outcome: &'static str, started: Instant) {
+        tracing::debug!(verb, outcome, micros = started.elapsed().as_micros() as u64, "extender");
     }
 
     /// The deadline of a call by its headers: what the caller says, and no later than the service allows.
@@ -81,7 +106,10 @@ pub fn router(app: &Arc<App>) -> Router {
         .route("/v1/edits", post(batch::edit))
         .route("/v1/place", post(batch::place));
     let open = Router::new().route("/healthz", get(health::healthz)).route("/readyz", get(health::readyz));
-    let guarded = read.merge(write).layer(axum::middleware::from_fn_with_state(Arc::clone(app), guard::admit));
+    let guarded = read
+        .merge(write)
+        .merge(extender::routes())
+        .layer(axum::middleware::from_fn_with_state(Arc::clone(app), guard::admit));
     guarded
         .merge(open)
         .layer(DefaultBodyLimit::max(app.limits.body))
