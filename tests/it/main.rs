@@ -35,6 +35,7 @@ mod model_check;
 mod operators;
 mod pinned;
 mod plan;
+mod serve;
 mod shares;
 mod simulate;
 mod simulate_backfill;
