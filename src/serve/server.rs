@@ -4,6 +4,9 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use axum_server::tls_rustls::{RustlsAcceptor, RustlsConfig};
+
+use super::connections::Gate;
 use super::engine::Engine;
 use super::http::{App, router};
 use super::live::Live;
@@ -66,7 +69,7 @@ pub fn run(live: Live, options: ServeOptions, listening: impl FnOnce(SocketAddr)
 async fn serve(
     app: Arc<App>,
     listener: TcpListener,
-    tls: Option<axum_server::tls_rustls::RustlsConfig>,
+    tls: Option<RustlsConfig>,
     listening: impl FnOnce(),
 ) -> std::io::Result<()> {
     let handle = axum_server::Handle::new();
@@ -89,9 +92,14 @@ async fn serve(
             server.serve(service).await
         }};
     }
+    let server = axum_server::from_tcp(listener)?;
+    let gate = Gate::new(limits.connections);
     match tls {
-        None => serve!(axum_server::from_tcp(listener)?),
-        Some(config) => serve!(axum_server::from_tcp_rustls(listener, config)?),
+        None => serve!(server.acceptor(gate)),
+        Some(config) => {
+            let tls = RustlsAcceptor::new(config).handshake_timeout(limits.head_time);
+            serve!(server.acceptor(tls.acceptor(gate)))
+        }
     }
 }
 

@@ -3,6 +3,8 @@
 mod batch;
 mod extender;
 mod hostile;
+mod latency;
+mod load;
 mod security;
 
 use std::io::{BufRead, BufReader};

@@ -3,10 +3,12 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args as ClapArgs, ValueEnum};
 
 use super::EvaluateArgs;
 use crate::formats::TopologyKeys;
+use crate::serve::ServeFile;
 
 /// `serve`.
 #[derive(Debug, ClapArgs)]
@@ -55,6 +57,9 @@ pub(in super::super) struct ServeArgs {
     /// When the extender answers, decided or not, in milliseconds; less than the scheduler's httpTimeout
     #[arg(long, value_name = "MS", default_value_t = 150, value_parser = clap::value_parser!(u32).range(1..=60_000))]
     pub(in super::super) extender_deadline: u32,
+    /// Print a file that goes with these options, and end
+    #[arg(long, value_name = "WHAT", value_parser = file())]
+    pub(in super::super) print: Option<ServeFile>,
     /// What is logged to standard error: error, warn, info, debug, or TARGET=LEVEL,…
     #[arg(long, value_name = "FILTER", default_value = "info")]
     pub(in super::super) log: String,
@@ -77,4 +82,9 @@ pub(in super::super) enum LogFormat {
     Text,
     /// One object a line.
     Json,
+}
+
+fn file() -> impl TypedValueParser<Value = ServeFile> {
+    let find = |word: String| ServeFile::ALL.into_iter().find(|file| file.name() == word);
+    PossibleValuesParser::new(ServeFile::ALL.map(ServeFile::name)).try_map(move |word| find(word).ok_or("no such file"))
 }

@@ -8,11 +8,14 @@ use tracing_subscriber::EnvFilter;
 use super::super::args::{LogFormat, ServeArgs, Watch};
 use super::super::input;
 use super::super::output;
-use super::{Failure, Options, Talk, open_backend};
+use super::{Failure, Options, Talk, open_backend, write_all};
 use crate::serve::{ExtenderOptions, Limits, Live, ServeOptions, StartError, Tls, Token, WatchOptions};
 
 pub(super) fn run(args: &ServeArgs, options: &Options, talk: &Talk) -> Result<(), Failure> {
     let settings = settings(args)?;
+    if let Some(file) = args.print {
+        return write_all(options, file.text(&settings).as_bytes());
+    }
     if !settings.is_safe() {
         return Err(Failure::Input(StartError::Unsafe(settings.listen).into()));
     }

@@ -16,7 +16,9 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Bytes;
-use axum::extract::State as Shared;
+use axum::extract::{Request, State as Shared};
+use axum::http::HeaderValue;
+use axum::middleware::Next;
 use axum::response::Response;
 use axum::routing::post;
 
@@ -78,6 +80,18 @@ pub(super) fn routes() -> Router<Arc<App>> {
         .route("/v1/extender/preempt", post(preempt::preempt))
         .route("/v1/extender/bind", post(bind))
         .route("/v1/volcano/prioritize", post(volcano::prioritize))
+        .layer(axum::middleware::from_fn(timed))
+}
+
+/// Says in a header how many milliseconds an answer took, from the head of the request on.
+async fn timed(request: Request, next: Next) -> Response {
+    let started = Instant::now();
+    let mut response = next.run(request).await;
+    let text = format!("total;dur={:.3}", started.elapsed().as_secs_f64() * 1e3);
+    if let Ok(value) = HeaderValue::from_str(&text) {
+        response.headers_mut().insert("server-timing", value);
+    }
+    response
 }
 
 /// What a call is about: a pod that wants GPUs, or one that does not concern us.

@@ -114,5 +114,6 @@ pub fn router(app: &Arc<App>) -> Router {
         .merge(open)
         .layer(DefaultBodyLimit::max(app.limits.body))
         .layer(axum::middleware::from_fn(guard::catch_panic))
+        .layer(axum::middleware::from_fn(guard::trace))
         .with_state(Arc::clone(app))
 }
