@@ -10,6 +10,7 @@ use slotwise::formats::*;
 
 use super::formats::data;
 
+mod live;
 mod made;
 
 /// Everything that a cluster says but how long jobs still run, which differs between dumps taken one after another.
