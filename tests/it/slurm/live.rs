@@ -154,7 +154,7 @@ fn a_running_slurm_is_imported_explained_and_given_room() {
     let job = truth.ids["whole"].as_str();
     let audit = json(&["audit"], &dump);
     assert_eq!(audit["pending"]["though_free"][0]["job"], *job, "{audit}");
-    let explained = json(&["explain", "--job", job], &dump);
+    let explained = json(&["explain", "--job", "whole"], &dump);
     assert_eq!(explained["why"], "fragmentation");
     let plan = json(&["plan", "--job", job], &dump);
     assert_eq!((&plan["moves"], &plan["optimal"], &plan), (&1.into(), &true.into(), &explained["plan"]));
