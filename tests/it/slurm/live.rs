@@ -52,18 +52,21 @@ impl Truth {
         self.script.iter().filter(move |line| line[0] == verb).map(|line| &line[1])
     }
 
-    /// What slurmd gave each job that was not ended, where it did so last.
+    /// What slurmd gave each job, and has not got back.
     fn given(&self) -> Holdings {
-        let ended: BTreeSet<&str> = self.script("cancel").map(|name| self.ids[name].as_str()).collect();
         let with_gpus: BTreeSet<&str> = self.nodes.iter().map(|node| node.0.as_str()).collect();
         let mut given = Holdings::new();
         for line in table(&self.folder.join("given")) {
             let [job, node, gpus] = &line[..] else { panic!("{line:?}") };
-            if !ended.contains(job.as_str()) && with_gpus.contains(node.as_str()) {
+            let of_job = given.entry(job.clone()).or_default();
+            if gpus == "back" {
+                of_job.remove(node);
+            } else if with_gpus.contains(node.as_str()) {
                 let gpus = gpus.split(',').filter(|&gpu| gpu != "-").map(|gpu| gpu.parse().unwrap()).collect();
-                given.entry(job.clone()).or_default().insert(node.clone(), gpus);
+                of_job.insert(node.clone(), gpus);
             }
         }
+        given.retain(|_, nodes| !nodes.is_empty());
         given
     }
 
