@@ -44,5 +44,6 @@ mod simulate_moments;
 mod simulate_nodes;
 mod simulate_recorder;
 mod slurm;
+mod spoil;
 mod traces;
 mod webgpu;
