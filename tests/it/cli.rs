@@ -11,6 +11,7 @@ mod audit;
 mod backends;
 mod explain;
 mod fgd;
+mod groups;
 mod page;
 #[cfg(unix)]
 mod pipes_and_disks;

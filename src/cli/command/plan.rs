@@ -137,17 +137,18 @@ pub(super) fn warn_of_the_clock(by_clock: bool, how: &PlanHow, talk: &Talk) {
 /// The job that is named, or the only one.
 ///
 /// # Errors
-/// If there is none of that name, or not one alone.
+/// If there is none of that name, or not one alone, or it has several groups.
 pub(super) fn waiting_job(
     name: Option<&str>,
     origin: &str,
     queue: &Queue,
     cluster: &Cluster,
 ) -> Result<JobId, Failure> {
-    let submitted = || queue.iter().filter(|entry| matches!(entry, QueueEntry::Submit(_))).map(|entry| entry.job());
-    match name {
+    let submits = |entry: &&QueueEntry| matches!(entry, QueueEntry::Submit(_) | QueueEntry::SubmitGroups(_));
+    let submitted = || queue.iter().filter(submits).map(|entry| entry.job());
+    let job = match name {
         Some(name) => submitted()
-            .find(|&job| cluster.job_name(job) == name)
+            .find(|&job| cluster.whole_job_name(job) == name)
             .ok_or_else(|| Failure::input(format_args!("--job: found {name:?}, expected a job that {origin} submits"))),
         None => match (submitted().next(), submitted().count()) {
             (Some(job), 1) => Ok(job),
@@ -155,7 +156,16 @@ pub(super) fn waiting_job(
                 Err(Failure::input(format_args!("found {n} jobs in {origin} and no --job, expected one of them")))
             }
         },
+    }?;
+    if cluster.grouped_job_of(job).is_some() {
+        let name = cluster.whole_job_name(job);
+        let text = format_args!(
+            "found the job {name:?} of several groups, for which no moves are planned, expected a job of one; audit \
+             --queue says whether it fits"
+        );
+        return Err(Failure::input(text));
     }
+    Ok(job)
 }
 
 /// Pins the running jobs that a selector names.
