@@ -2,16 +2,13 @@
 
 mod resolve;
 
-use rustc_hash::FxHashMap;
-
 use super::super::args::{Format, ScoreArgs, TraceArgs};
 use super::super::input;
 use super::{Failure, Options, Output, Talk, open_backend, write_all};
-use crate::anchor::State;
-use crate::cluster::{Cluster, PerSize};
-use crate::evaluate::{Batch, BatchBuilder, NodeRows, PoolChange, Scores};
+use crate::cluster::Cluster;
+use crate::evaluate::{Batch, BatchBuilder, NodeRows, PhiChanges, Scores};
 use crate::formats::read_candidates;
-use crate::fragmentation::{NodeKind, PoolFragmentation, node_kind};
+use crate::fragmentation::{NodeKind, node_kind};
 use crate::report::ScoreRows;
 
 /// Written at a time.
@@ -53,44 +50,4 @@ pub(super) fn run(args: &ScoreArgs, options: &Options, talk: &Talk) -> Result<()
 fn empty_nodes(cluster: &Cluster) -> u64 {
     let kinds = cluster.nodes().iter().map(|node| node_kind(node.composition().busy(), node.capacity()));
     kinds.filter(|&kind| kind == NodeKind::Empty).count() as u64
-}
-
-/// ΔΦ* of changes to what runs in the pools, each worked out once.
-struct PhiChanges {
-    pools: Vec<PoolFragmentation>,
-    known: FxHashMap<(u32, PerSize<i64>), i64>,
-}
-
-impl PhiChanges {
-    fn new(cluster: &Cluster) -> Self {
-        let state = State::new(cluster.clone());
-        let pools = state.pools().iter().map(|pool| pool.fragmentation().clone()).collect();
-        Self { pools, known: FxHashMap::default() }
-    }
-
-    fn delta(&mut self, changes: &[PoolChange]) -> i64 {
-        let mut sum = 0;
-        for change in changes {
-            let pool = &mut self.pools[change.pool.index()];
-            sum += *self.known.entry((change.pool.0, change.delta)).or_insert_with(|| phi_change(pool, &change.delta));
-        }
-        sum
-    }
-}
-
-fn phi_change(pool: &mut PoolFragmentation, delta: &PerSize<i64>) -> i64 {
-    let before = pool.phi_star() as i64;
-    let mut apply = |sign: i64| {
-        for (gpus, &n) in (0u8..).zip(delta) {
-            match n * sign {
-                n if n > 0 => pool.add(gpus, n as u64),
-                n if n < 0 => pool.remove(gpus, n.unsigned_abs()),
-                _ => {}
-            }
-        }
-        pool.phi_star() as i64
-    };
-    let after = apply(1);
-    apply(-1);
-    after - before
 }
