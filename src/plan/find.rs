@@ -16,7 +16,7 @@ use super::ways::{Point, as_good};
 use crate::cluster::Cluster;
 
 /// Steps to look for a plan that is as good and leaves the nodes in better shape.
-const STEPS_FOR_SHAPES: u64 = 20_000;
+const STEPS_FOR_SHAPES: u64 = 1_000;
 
 /// Makes a plan, whatever budgets there are.
 pub(super) fn plan_freely(cluster: &Cluster, goal: Goal, options: &PlanOptions) -> Plan {
