@@ -323,7 +323,7 @@ impl PlanReport<'_> {
         ];
         if let Some((choice, score)) = plan.choice.and_then(|choice| Some((choice, choice.score?))) {
             let of = if choice.candidates == 1 {
-                "the only one".to_owned()
+                "no other as good was found".to_owned()
             } else {
                 format!("best by score of {} as good", grouped(choice.candidates))
             };
