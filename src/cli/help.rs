@@ -183,9 +183,13 @@ fewest is not always found or proved.
   stop-first  all movers stop, then everything is placed
   hitless     one move after another; each target is free when its move begins,
               and an instance that moves twice counts twice
+              (a cycle of targets is broken through a spare place); evidence has
+              what proves that there is no order
 optimal: no plan has fewer moves, proved; else lower_bound says how few it
 could be. Then as few GPUs and jobs as possible; proved says which of these is
-certain. If there is no plan, why is the first of these that is true: capacity
+certain. Of plans that are as good by all of these the one of rank 1 by the
+order of score is taken; choice has how many candidates there were, left_abs and
+delta_sif_nodes. If there is no plan, why is the first of these that is true: capacity
 (too few GPUs are free), hitless-order (only if all movers stop first), pinned
 (there would be one if everything could move), constraint (CPU, memory, model or
 topology forbids it), fragmentation; and relax has what little more would do.
@@ -330,7 +334,8 @@ all threads is outdone in the same run.
   score_numpy       the cpu and a plain NumPy program on the same batch, where
                     python3 has NumPy
   place             decisions end to end; \"best-fit, CPU\" ranks on the backend
-  plan              the fewest moves, hitless, for a gang of whole nodes
+  plan              the fewest moves, hitless, for a gang of whole nodes; chosen:
+                    and the best of several such plans by score
 Takes about two minutes and 2 GB.
 
 Examples:

@@ -41,6 +41,27 @@ impl GroupedJobs {
         !self.jobs.is_empty() && self.names.find(name).is_some()
     }
 
+    /// Forgets those whose groups are numbered from `n_jobs` on.
+    pub(super) fn truncate(&mut self, n_jobs: usize) {
+        let len = self.jobs.partition_point(|grouped| grouped.first.index() < n_jobs);
+        self.jobs.truncate(len);
+        self.names.truncate(len);
+    }
+
+    /// Lets go of the name of the one that a job is the first group of.
+    pub(super) fn forget_name(&mut self, first: JobId) {
+        if let Some(at) = self.at(first).filter(|&at| self.jobs[at].first == first) {
+            self.names.forget(at as u32);
+        }
+    }
+
+    /// Takes [`GroupedJobs::forget_name`] back, unless another has the name by now.
+    pub(super) fn remember_name(&mut self, first: JobId) {
+        if let Some(at) = self.at(first).filter(|&at| self.jobs[at].first == first) {
+            self.names.remember(at as u32);
+        }
+    }
+
     /// The place of the one that a job is a group of.
     fn at(&self, job: JobId) -> Option<usize> {
         let at = self.jobs.partition_point(|grouped| grouped.first <= job).checked_sub(1)?;

@@ -16,6 +16,8 @@ pub(super) struct Site<'a> {
     pub(super) goal: Goal,
     pub(super) movable: &'a [bool],
     pub(super) cost: Cost,
+    /// Whether several ways to carry out a solution are wanted.
+    pub(super) ways: bool,
 }
 
 /// A part of the cluster in which all guests may come, and how many they are.

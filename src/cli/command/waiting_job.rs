@@ -37,12 +37,7 @@ pub(super) fn waiting_job(
 ///
 /// # Errors
 /// If there is none of that name, or not one alone.
-fn named(
-    name: Option<&str>,
-    origin: &str,
-    waiting: &Waiting,
-    cluster: &Cluster,
-) -> Result<JobId, Failure> {
+fn named(name: Option<&str>, origin: &str, waiting: &Waiting, cluster: &Cluster) -> Result<JobId, Failure> {
     let Waiting { queue, own_names } = waiting;
     let submits = |entry: &&QueueEntry| matches!(entry, QueueEntry::Submit(_) | QueueEntry::SubmitGroups(_));
     let submitted = || queue.iter().filter(submits).map(|entry| entry.job());
@@ -62,7 +57,8 @@ fn named(
     match &jobs[..] {
         &[job] => Ok(job),
         [] => {
-            let names = submitted().map(|job| cluster.whole_job_name(job)).chain(own_names.iter().map(|(own, _)| &**own));
+            let names =
+                submitted().map(|job| cluster.whole_job_name(job)).chain(own_names.iter().map(|(own, _)| &**own));
             let near = nearest(name, names);
             let such = if near.is_empty() { String::new() } else { format!(", such as {}", near.join(", ")) };
             Err(Failure::input(format_args!("--job: found {name:?}, expected a job that {origin} submits{such}")))
