@@ -6,6 +6,14 @@ cd "$(dirname "$0")/.."
 export SLOTWISE_NIGHTLY=1 PROPTEST_CASES="${PROPTEST_CASES:-20000}"
 cargo test --release --locked -- --include-ignored
 tests/slurm/with-cluster cargo test --release --locked --test it slurm::live -- --ignored --nocapture
+if command -v go >/dev/null; then
+    # The real kube-scheduler, by itself and asking the service.
+    for mode in alone extender; do
+        SLOTWISE=target/release/slotwise tests/kube-scheduler/run "$mode"
+    done
+else
+    echo "Go is not installed: the real kube-scheduler left out"
+fi
 if cargo fuzz --version >/dev/null 2>&1; then
     # Without sanitizers: there is one line of unsafe code, which no reader comes to. What is found first lies in
     # fuzz/corpus, which is created; the other two folders only start it off.

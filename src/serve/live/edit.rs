@@ -140,6 +140,11 @@ fn migrate(transaction: &mut Transaction<'_>, moves: &[MoveSpec]) -> Result<(), 
 
 fn take(transaction: &mut Transaction<'_>, instance: InstanceId, seat: &SeatSpec) -> Result<(), String> {
     let node = find_node(transaction, &seat.node)?;
+    let request = transaction.cluster().request_of(transaction.cluster().instance(instance).job());
+    let free = transaction.cluster().node(node).free_gpus();
+    if seat.gpus.is_none() && !request.is_share() && free < request.gpus {
+        return Err(format!("node {:?}: found {free} free devices, expected {}", seat.node, request.gpus));
+    }
     let taken = match &seat.gpus {
         Some(gpus) => transaction.take(instance, node, mask(gpus)?),
         None => transaction.take_lowest(instance, node),
