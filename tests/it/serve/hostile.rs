@@ -68,16 +68,14 @@ fn a_deadline_that_has_passed_gets_a_late_answer() {
 #[test]
 fn too_many_calls_are_told_to_come_again() {
     let service = Service::with_nodes(1, &["--max-calls", "2"]);
-    // Two callers begin a call and do not go on.
-    let _slow: Vec<TcpStream> = (0..2)
-        .map(|_| {
-            let mut stream = TcpStream::connect(service.address()).unwrap();
-            write!(stream, "POST /v1/place HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{{").unwrap();
-            stream
-        })
-        .collect();
+    // Callers begin a call and do not go on. One that comes while the question below is answered may be sent away itself, so
+    // there are more and more.
+    let mut slow = Vec::new();
     let deadline = Instant::now() + Duration::from_secs(50);
     let busy = loop {
+        let mut stream = TcpStream::connect(service.address()).unwrap();
+        write!(stream, "POST /v1/place HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{{").unwrap();
+        slow.push(stream);
         let reply = service.get("/v1/version");
         if reply.status != 200 || Instant::now() > deadline {
             break reply;
