@@ -2,11 +2,13 @@
 
 mod applied;
 mod edit;
+mod picture;
 mod place;
 mod resident;
 mod score;
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::fault::ServeError;
 use super::version::{Epoch, Version};
@@ -16,6 +18,8 @@ use crate::evaluate::Backend;
 use crate::formats::{EditSpec, Snapshot, read_cluster_from, write_cluster};
 use applied::Applied;
 pub use applied::{MOST_IDS, MOST_KEPT_BYTES};
+use picture::Pictures;
+pub use picture::{Gang, NodeRow, Picture, Product, Topology, Totals};
 pub use place::PlaceCall;
 use resident::Resident;
 use score::Scoring;
@@ -47,12 +51,15 @@ pub struct Changed {
 /// The cluster, its version, and the device that it is resident on.
 pub struct Live {
     version: Version,
+    /// When it came to be.
+    changed: Instant,
     state: Option<State>,
     applied: Applied,
     resident: Resident,
     scoring: Scoring,
     /// The cluster of this version, where somebody has asked for it.
     copy: Option<Arc<Cluster>>,
+    pictures: Pictures,
 }
 
 impl std::fmt::Debug for Live {
@@ -66,11 +73,13 @@ impl Live {
     pub fn new(backend: Box<dyn Backend>) -> Self {
         Self {
             version: Version { epoch: Epoch::new(), generation: 0 },
+            changed: Instant::now(),
             state: None,
             applied: Applied::default(),
             resident: Resident::new(backend),
             scoring: Scoring::default(),
             copy: None,
+            pictures: Pictures::default(),
         }
     }
 
@@ -127,6 +136,7 @@ impl Live {
         self.state = Some(State::new(cluster));
         self.applied = Applied::default();
         self.resident.forget();
+        self.pictures = Pictures::default();
         self.advance()
     }
 
@@ -135,6 +145,7 @@ impl Live {
         self.state = None;
         self.applied = Applied::default();
         self.resident.forget();
+        self.pictures = Pictures::default();
         self.advance();
     }
 
@@ -163,6 +174,7 @@ impl Live {
 
     fn advance(&mut self) -> Version {
         self.version.generation += 1;
+        self.changed = Instant::now();
         self.copy = None;
         self.version
     }

@@ -7,13 +7,17 @@
 //!  engine.rs ─► live.rs                     one thread: the cluster, its version, the device
 //! ```
 //!
+//! Those who watch, by the page or by Prometheus, are told of `metrics.rs`, `history.rs` and `live/picture.rs`.
+//!
 //! What is here is a cache. Its clients know the truth and can put it again at any time; every answer says which version
 //! it is about, and a call for another version is refused.
 
 pub mod engine;
 pub mod fault;
+pub mod history;
 pub mod http;
 pub mod live;
+pub mod metrics;
 pub mod options;
 pub mod server;
 mod tls;
@@ -21,7 +25,9 @@ pub mod version;
 
 pub use engine::Engine;
 pub use fault::ServeError;
+pub use history::{Decided, History};
 pub use live::{Changed, Condition, Live, PlaceCall, ScoreCall, Scored, resolve_candidates};
+pub use metrics::Metrics;
 pub use options::{BadToken, Limits, ServeOptions, Tls, Token};
 pub use server::{StartError, run};
 pub use version::{Epoch, NoVersion, Version};

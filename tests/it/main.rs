@@ -35,6 +35,8 @@ mod model_check;
 mod operators;
 mod pinned;
 mod plan;
+#[cfg(unix)]
+mod serve_page;
 mod shares;
 mod simulate;
 mod simulate_backfill;

@@ -5,6 +5,9 @@ mod batch;
 mod body;
 mod guard;
 mod health;
+mod metrics;
+mod page;
+mod told;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,10 +15,13 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::HeaderMap;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{get, post, put};
 
 use super::engine::Engine;
 use super::fault::ServeError;
+use super::history::History;
+use super::metrics::Metrics;
 use super::options::{Limits, Token};
 
 /// The header by which a caller says how many milliseconds it will wait.
@@ -34,6 +40,10 @@ pub struct App {
     pub aside: tokio::sync::Semaphore,
     /// Permits for calls, so that memory stays bounded: a body may be as large as the limit.
     pub calls: Arc<tokio::sync::Semaphore>,
+    /// What is counted and measured.
+    pub metrics: Metrics,
+    /// What has happened lately.
+    pub history: History,
     /// Set when the service is about to end.
     pub closing: std::sync::atomic::AtomicBool,
 }
@@ -42,6 +52,8 @@ impl App {
     /// Around an engine.
     pub fn new(engine: Engine, limits: Limits, token: Option<Token>) -> Self {
         Self {
+            metrics: Metrics::new(engine.clone()),
+            history: History::default(),
             engine,
             limits,
             token,
@@ -75,16 +87,26 @@ pub fn router(app: &Arc<App>) -> Router {
     let read = Router::new()
         .route("/v1/version", get(batch::version))
         .route("/v1/cluster", get(batch::get_cluster))
-        .route("/v1/score", post(batch::score));
+        .route("/v1/score", post(batch::score))
+        .route("/v1/page/cluster", get(page::cluster))
+        .route("/v1/page/state", get(page::state));
     let write = Router::new()
         .route("/v1/cluster", put(batch::put_cluster))
         .route("/v1/edits", post(batch::edit))
         .route("/v1/place", post(batch::place));
-    let open = Router::new().route("/healthz", get(health::healthz)).route("/readyz", get(health::readyz));
-    let guarded = read.merge(write).layer(axum::middleware::from_fn_with_state(Arc::clone(app), guard::admit));
-    guarded
+    let open = Router::new()
+        .route("/healthz", get(health::healthz))
+        .route("/readyz", get(health::readyz))
+        .route("/", get(page::index))
+        .route("/page/{file}", get(page::part));
+    let admitted = read.merge(write).layer(from_fn_with_state(Arc::clone(app), guard::admit));
+    // Those who measure must see a service that is full, too.
+    let measured = Router::new().route("/metrics", get(metrics::metrics));
+    let known = admitted.merge(measured).layer(from_fn_with_state(Arc::clone(app), guard::identify));
+    known
         .merge(open)
         .layer(DefaultBodyLimit::max(app.limits.body))
-        .layer(axum::middleware::from_fn(guard::catch_panic))
+        .layer(from_fn(guard::catch_panic))
+        .layer(from_fn_with_state(Arc::clone(app), metrics::measure))
         .with_state(Arc::clone(app))
 }
