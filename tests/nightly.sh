@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # The long versions of the tests: larger worlds, more random cases, every call of the CUDA driver failed once in every
-# way (on a test double of it), minutes of fuzzing where cargo-fuzz is installed.
+# way (on a test double of it), a real Slurm where one can be had, minutes of fuzzing where cargo-fuzz is installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export SLOTWISE_NIGHTLY=1 PROPTEST_CASES="${PROPTEST_CASES:-20000}"
 cargo test --release --locked -- --include-ignored
+tests/slurm/with-cluster cargo test --release --locked --test it slurm::live -- --ignored --nocapture
 if cargo fuzz --version >/dev/null 2>&1; then
     # Without sanitizers: there is one line of unsafe code, which no reader comes to. What is found first lies in
     # fuzz/corpus, which is created; the other two folders only start it off.

@@ -8,10 +8,13 @@ mod serve;
 mod simulate;
 mod sweep;
 
+use std::fmt::Display;
+use std::ops::{Bound, RangeBounds};
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use clap::{Arg, ArgAction, Args as ClapArgs, Command as Program, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use super::help;
 use crate::anchor::Trigger;
@@ -24,7 +27,7 @@ pub(super) use generate::{GenerateClusterArgs, GenerateCommand, GenerateQueueArg
 pub(super) use import::ImportCommand;
 pub(super) use plan::{ExplainArgs, PlanArgs, PlanHow};
 pub(super) use replay::ReplayArgs;
-pub(super) use serve::{LogFormat, ServeArgs};
+pub(super) use serve::{LogFormat, ServeArgs, Watch};
 pub(super) use simulate::SimulateArgs;
 pub(super) use sweep::{Days, MergeArgs, SweepArgs};
 
@@ -38,6 +41,22 @@ pub(super) struct Args {
     pub(super) command: Option<Command>,
 }
 
+impl Args {
+    /// The program, with every argument and command.
+    pub(super) fn program() -> Program {
+        take_negative_numbers(Self::command())
+    }
+}
+
+/// Lets every option have `-1` for a value, so that the option itself refuses it.
+fn take_negative_numbers(program: Program) -> Program {
+    let takes = |arg: Arg| match arg.get_action() {
+        ArgAction::Set | ArgAction::Append => arg.allow_negative_numbers(true),
+        _ => arg,
+    };
+    program.mut_args(takes).mut_subcommands(take_negative_numbers)
+}
+
 /// Options of every command.
 #[derive(Clone, Debug, ClapArgs)]
 #[command(next_help_heading = "Options of every command")]
@@ -49,7 +68,7 @@ pub(super) struct Global {
     #[arg(long, global = true, value_name = "FILE")]
     pub(super) out: Option<PathBuf>,
     /// Threads to use; 0 is one a core. Never changes a result
-    #[arg(long, global = true, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(0..=1024))]
+    #[arg(long, global = true, value_name = "N", default_value_t = 0, value_parser = integer::<u16>(0..=1024))]
     pub(super) threads: u16,
     /// No notes and no progress bar
     #[arg(long, short, global = true)]
@@ -139,7 +158,7 @@ pub(super) struct BackendArg {
 #[derive(Clone, Copy, Debug, Default, ClapArgs)]
 pub(super) struct TraceArgs {
     /// Press a trace together until the free GPUs are loaded to this share
-    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "PERCENT", value_parser = integer::<u32>(1..=1000))]
     pub(super) load: Option<u32>,
     #[command(flatten)]
     pub(super) processors: ProcessorsArg,
@@ -202,19 +221,19 @@ pub(super) struct PlaceArgs {
     #[command(flatten)]
     pub(super) evaluate: EvaluateArgs,
     /// The seed of the policy `random`
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = integer::<u64>(0..))]
     pub(super) seed: u64,
     /// When the compass policies compact by moving running instances
     #[arg(long, default_value = Trigger::EveryEvent.name(), value_parser = trigger())]
     pub(super) compact: Trigger,
     /// The most instances that an event may move; 0 moves nothing [default: no limit]
-    #[arg(long, value_name = "K")]
+    #[arg(long, value_name = "K", value_parser = integer::<u32>(0..))]
     pub(super) migration_budget: Option<u32>,
     /// Write the cluster as it is afterwards, once everything else went well
     #[arg(long, value_name = "FILE", conflicts_with = "explain")]
     pub(super) snapshot_out: Option<PathBuf>,
     /// Jobs that are ranked together; never changes a result
-    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = integer::<u32>(1..=1 << 20))]
     pub(super) window: u32,
     #[command(flatten)]
     pub(super) trace: TraceArgs,
@@ -224,7 +243,7 @@ pub(super) struct PlaceArgs {
     #[command(flatten)]
     pub(super) typical: TypicalArg,
     /// Stop after this many lines of the queue, to look at the cluster in the middle of a trace
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = integer::<usize>(0..))]
     pub(super) first: Option<usize>,
 }
 
@@ -240,7 +259,7 @@ pub(super) struct AuditArgs {
     #[arg(long, value_name = "[MEASURE=]NUMBER")]
     pub(super) fail_above: Vec<Threshold>,
     /// The same as --fail-above n-sif=N
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = integer::<u64>(0..))]
     pub(super) max_sif_nodes: Option<u64>,
 }
 
@@ -248,7 +267,7 @@ pub(super) struct AuditArgs {
 #[derive(Debug, ClapArgs)]
 pub(super) struct PhiStarArgs {
     /// GPUs a node, 1 to 16
-    #[arg(long, value_name = "GPUS", default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..=16))]
+    #[arg(long, value_name = "GPUS", default_value_t = 8, value_parser = integer::<u8>(1..=16))]
     pub(super) capacity: u8,
     /// How many instances of each size, as in 1:10,3:4,5:2; may be empty
     #[arg(long, value_name = "SIZE:COUNT,…")]
@@ -259,7 +278,7 @@ pub(super) struct PhiStarArgs {
 #[derive(Debug, ClapArgs)]
 pub(super) struct SeedArgs {
     /// The same seed makes the same
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = integer::<u64>(0..))]
     pub(super) seed: u64,
     /// How common instances of each size are
     #[arg(long, default_value = Mix::Gfs.name(), value_parser = mix())]
@@ -270,10 +289,10 @@ pub(super) struct SeedArgs {
 #[derive(Debug, ClapArgs)]
 pub(super) struct StressArgs {
     /// GPUs of the cluster
-    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..=help::MOST))]
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = integer::<u64>(1..=help::MOST))]
     pub(super) gpus: u64,
     /// Jobs of the stream; each arrives, and leaves again
-    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=help::MOST))]
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = integer::<u64>(1..=help::MOST))]
     pub(super) jobs: u64,
     #[command(flatten)]
     pub(super) seed: SeedArgs,
@@ -283,7 +302,7 @@ pub(super) struct StressArgs {
     #[command(flatten)]
     pub(super) evaluate: EvaluateArgs,
     /// The share of the GPUs that the jobs ask for at a time
-    #[arg(long, value_name = "PERCENT", default_value_t = 95, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "PERCENT", default_value_t = 95, value_parser = integer::<u32>(1..=1000))]
     pub(super) load: u32,
 }
 
@@ -293,10 +312,10 @@ pub(super) struct VerifyArgs {
     #[command(flatten)]
     pub(super) backend: BackendArg,
     /// The seed of the clusters and candidates
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = integer::<u64>(0..))]
     pub(super) seed: u64,
     /// How many seeds are tried, this one and those after it [default: 20; 1 with --quick]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", value_parser = integer::<u32>(1..=1_000_000))]
     pub(super) rounds: Option<u32>,
     /// Small clusters and fewer sizes
     #[arg(long)]
@@ -311,6 +330,22 @@ pub(super) struct BenchArgs {
     /// Small sizes and few passes: does it run, not how fast
     #[arg(long)]
     pub(super) quick: bool,
+}
+
+/// An integer in this range, whose bounds are told where it is refused.
+fn integer<T>(range: impl RangeBounds<T>) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static
+where
+    T: FromStr + PartialOrd + Display + Copy + Send + Sync + 'static,
+{
+    let bounds = (range.start_bound().cloned(), range.end_bound().cloned());
+    move |text| {
+        let number = text.parse().ok().filter(|number| bounds.contains(number));
+        number.ok_or_else(|| match bounds {
+            (Bound::Included(from), Bound::Included(to)) => format!("expected an integer from {from} to {to}"),
+            (Bound::Included(from), _) => format!("expected an integer from {from}"),
+            _ => "expected an integer".to_owned(),
+        })
+    }
 }
 
 fn policy() -> impl TypedValueParser<Value = Policy> {
@@ -339,12 +374,10 @@ fn trigger() -> impl TypedValueParser<Value = Trigger> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]
     fn the_declarations_are_sound() {
-        Args::command().debug_assert();
+        Args::program().debug_assert();
     }
 }

@@ -140,6 +140,8 @@ and no more than --migration-budget.
 --explain adds to the line of a job (without a name: of each blocked job) the
 nodes by kind: on how many an instance fits as they are, and on how many the
 policy allows it without a move. A table then shows these alone.
+In the cluster of --snapshot-out the placed jobs run: a queue that is to go with
+it must not submit them again.
 Small calls stay on the cpu where a device would take longer: --crossover says
 from how much work on a device is asked, and auto measures it.
 

@@ -5,7 +5,8 @@ use super::failure::Failure;
 use super::output::Talk;
 use crate::cluster::Cluster;
 use crate::formats::{
-    FormatError, Note, Snapshot, TraceOptions, cluster_source, queue_source, read_node_events, trace_source,
+    FormatError, Note, Snapshot, TraceOptions, cluster_source, dump_source, queue_source, read_node_events,
+    trace_source,
 };
 use crate::workload::synthetic::Mix;
 use crate::workload::{NodeEvent, Queue, TraceJob};
@@ -40,6 +41,27 @@ pub(super) fn queue(origin: &str, cluster: &mut Cluster, trace: TraceArgs, talk:
     let (queue, notes) = queue_source(origin, cluster, trace.load, trace.processors.gpus_per_proc)?;
     tell(&notes, talk);
     Ok(queue)
+}
+
+/// A queue, and what its jobs are called besides.
+#[derive(Debug, Default)]
+pub(super) struct Waiting {
+    pub(super) queue: Queue,
+    /// What their owners call jobs, with the names of these in the cluster.
+    pub(super) own_names: Vec<(String, String)>,
+}
+
+/// The queue that `--queue` names, of which a job is to be looked at; its jobs are registered in `cluster`.
+///
+/// # Errors
+/// If it cannot be read or made.
+pub(super) fn waiting(origin: &str, cluster: &mut Cluster, talk: &Talk) -> Result<Waiting, Failure> {
+    let Some(import) = dump_source(origin)? else {
+        return Ok(Waiting { queue: queue(origin, cluster, TraceArgs::default(), talk)?, own_names: Vec::new() });
+    };
+    let (queue, notes) = import.queue(origin, cluster)?;
+    tell(&notes, talk);
+    Ok(Waiting { queue, own_names: import.own_names })
 }
 
 /// The trace that `--trace` names, and what its reader noted.

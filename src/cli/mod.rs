@@ -14,8 +14,9 @@ mod output;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::FromArgMatches;
 
+use args::Args;
 use failure::Failure;
 use options::Options;
 use output::Talk;
@@ -23,7 +24,8 @@ use output::Talk;
 /// Parses the arguments, runs the command, and says how it went: 0 = ran, 1 = failed, 2 = bad input or usage, 3 = a
 /// threshold that the user set was crossed.
 pub fn main() -> ExitCode {
-    let args = match args::Args::try_parse() {
+    let parsed = Args::program().try_get_matches().and_then(|matches| Args::from_arg_matches(&matches));
+    let args = match parsed {
         Ok(args) => args,
         Err(answer) if answer.use_stderr() => {
             output::say_usage(&answer.render().to_string());
@@ -34,7 +36,7 @@ pub fn main() -> ExitCode {
     };
     let talk = Talk::new(args.global.quiet);
     let result = match args.command {
-        None => output::print_help(&args::Args::command().render_help().to_string()),
+        None => output::print_help(&Args::program().render_help().to_string()),
         Some(command) => Options::resolve(args.global, command, output::stdout_is_terminal())
             .and_then(|options| command::run(options, &talk)),
     };

@@ -30,6 +30,11 @@ impl Cluster {
         }
     }
 
+    /// The jobs that were registered after the mark.
+    pub fn jobs_since(&self, mark: JobMark) -> impl Iterator<Item = JobId> + use<> {
+        (mark.jobs as u32..self.jobs.len() as u32).map(JobId)
+    }
+
     /// Forgets the jobs, requests and models that were registered after the mark, as if they had never been: nothing grows
     /// with what is only asked. None of those jobs may run. O(what is forgotten).
     pub fn forget_since(&mut self, mark: JobMark) {

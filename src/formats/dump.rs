@@ -30,6 +30,8 @@ pub struct Import {
     pub waiting: Vec<WaitingJob>,
     /// What the user should know about those.
     pub waiting_notes: Vec<Note>,
+    /// What their owners call the jobs that wait, each with its name here; several may be called the same.
+    pub own_names: Vec<(String, String)>,
 }
 
 impl Import {

@@ -8,11 +8,13 @@ use super::candidates::{MoveSpec, SeatSpec};
 
 /// One thing that happened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase", expecting = "an object that is an edit: start, end, moves, cordon or uncordon")]
+#[serde(rename_all = "lowercase", expecting = "an object that is an edit: start, wait, end, moves, cordon or uncordon")]
 pub enum EditSpec {
     /// A job runs now: an element of `running` of a snapshot.
     Start(StartSpec),
-    /// A running job has ended; its name may be given again.
+    /// A job waits. Nothing is decided by that; it is known, and so is its gang.
+    Wait(WaitSpec),
+    /// A job that ran or waited has ended; its name may be given again.
     End(String),
     /// Instances of running jobs have moved, all at once: what they had is free to all of them.
     Moves(Vec<MoveSpec>),
@@ -54,8 +56,27 @@ pub struct StartSpec {
     /// What a move costs it, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub move_cost_s: Option<u64>,
+    /// The gang that it is a part of, where the parts of a gang start one by one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gang: Option<String>,
     /// Where its instances are.
     pub instances: Vec<SeatSpec>,
+}
+
+/// A job that waits: one instance.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "an object that is a job that waits")]
+pub struct WaitSpec {
+    /// Its name, which no other job has.
+    pub job: String,
+    /// Its GPUs, 0 to 16.
+    pub gpus: u8,
+    /// The gang that it is a part of, where the parts of a gang start one by one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gang: Option<String>,
+    /// How many parts must be there for the gang to start; without, those that are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gang_size: Option<u32>,
 }
 
 /// The word for [`crate::cluster::Within`].
@@ -100,6 +121,7 @@ mod tests {
         let lines = [
             r#"{"start":{"job":"a","gpus_per_instance":2,"models":["H100"],"within":"rack","instances":[{"node":"n","gpus":[0,1]}]}}"#,
             r#"{"end":"a"}"#,
+            r#"{"wait":{"job":"b","gpus":8,"gang":"g","gang_size":4}}"#,
             r#"{"moves":[{"job":"a","instance":0,"node":"m"}]}"#,
             r#"{"cordon":"n"}"#,
             r#"{"uncordon":"n"}"#,

@@ -13,18 +13,20 @@ mod quantity;
 mod resource;
 mod running;
 mod topology;
+mod view;
 mod waiting;
 
 use std::io::{BufRead, Read};
 
 use serde::Deserialize;
 
-use super::dump::{Assembled, Handles, Import, Tally, assemble, name_of};
+use super::dump::{Assembled, Handles, Import, Tally, WaitingJob, assemble, name_of};
 use super::error::FormatError;
 use super::snapshot::{Snapshot, overcommitted};
 use super::source::Source;
 use listing::Listing;
 pub use topology::TopologyKeys;
+pub use view::{NodeView, PodView, read_node_view, read_pod_view};
 
 /// Reads the files of one dump, each of which may be gzip'd, and one standard input.
 ///
@@ -147,5 +149,8 @@ fn import(input: &str, mut listing: Listing, keys: Option<&TopologyKeys>) -> Res
     let mut notes = tally.notes();
     notes.extend(overcommitted(&cluster));
     let snapshot = Snapshot { cluster, as_of: None, index_source: Some(index_source), notes, handles, budgets };
-    Ok(Import { snapshot, waiting, waiting_notes: later.notes() })
+    // What it is called in its namespace.
+    let own_name = |job: &WaitingJob| Some((job.name.split_once('/')?.1.to_owned(), job.name.clone()));
+    let own_names = waiting.iter().filter_map(own_name).collect();
+    Ok(Import { snapshot, waiting, waiting_notes: later.notes(), own_names })
 }

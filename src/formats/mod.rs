@@ -42,12 +42,14 @@ pub use acme::{read_acme, read_acme_from};
 pub use alibaba::{read_alibaba_2026, read_alibaba_2026_from, read_alibaba_2026_jobs, read_alibaba_2026_jobs_from};
 pub use candidates::{CandidateSpec, MoveSpec, SeatSpec, read_candidates, read_candidates_from};
 pub use dump::{Handles, Import, WaitingJob};
-pub use edits::{EditSpec, StartSpec, WithinSpec};
+pub use edits::{EditSpec, StartSpec, WaitSpec, WithinSpec};
 pub use error::{FormatError, Note};
 pub use gather::{LeftOut, Trace, TraceReport};
 pub use helios::{read_helios, read_helios_from};
 pub use journal::Journal;
-pub use kubernetes::{TopologyKeys, read_kubernetes, read_kubernetes_from};
+pub use kubernetes::{
+    NodeView, PodView, TopologyKeys, read_kubernetes, read_kubernetes_from, read_node_view, read_pod_view,
+};
 pub use node_events::{read_node_events, read_node_events_from};
 pub use openb::{read_openb_nodes, read_openb_nodes_from, read_openb_pods, read_openb_pods_from};
 pub use origin::{TraceOptions, cluster_source, dump_source, foreign_trace, queue_source, trace_source};

@@ -14,8 +14,9 @@ mod walls;
 use std::io::{BufRead, Read};
 
 use jiff::Timestamp;
+use rustc_hash::FxHashMap;
 
-use super::dump::{Assembled, Handles, Import, Tally, assemble, name_of};
+use super::dump::{Assembled, Handles, Import, Tally, WaitingJob, assemble, name_of};
 use super::error::{FormatError, Note};
 use super::snapshot::{Snapshot, overcommitted};
 use super::source::Source;
@@ -35,7 +36,7 @@ use waiting::waiting;
 ///   MAINTENANCE says no. A block is a domain, a leaf switch a rack.
 /// - Partitions are walls: nodes of one GPU type that serve other partitions are other models.
 /// - A job has one instance a node, and what Slurm gave it there, whatever it asked for. It can be moved if it may be
-///   requeued, names no nodes and has no reservation. Devices of which somebody has shards are held whole by a job
+///   requeued, neither asks for nodes nor excludes open ones, and has no reservation. Devices of which somebody has shards are held whole by a job
 ///   `NODE/shards`.
 /// - A job that waits for a place is queued, an array as a job a task; one that waits for something else is left out, and
 ///   so is one that asks for what a queue has no words for.
@@ -128,8 +129,19 @@ impl Records {
             handles: Some(Handles::of_jobs(origins)),
             budgets: Vec::new(),
         };
-        Ok(Import { snapshot, waiting, waiting_notes: later.notes() })
+        let own_names = own_names(&self.jobs, &waiting);
+        Ok(Import { snapshot, waiting, waiting_notes: later.notes(), own_names })
     }
+}
+
+/// What their owners call the jobs that wait, with the names of these here; the tasks of an array are all called the same.
+fn own_names(jobs: &[JobRecord], waiting: &[WaitingJob]) -> Vec<(String, String)> {
+    let called: FxHashMap<String, &str> = jobs.iter().map(|job| (job.id.to_string(), job.name.as_str())).collect();
+    let of = |job: &WaitingJob| {
+        let id = job.name.split('_').next()?;
+        Some(((*called.get(id)?).to_owned(), job.name.clone()))
+    };
+    waiting.iter().filter_map(of).collect()
 }
 
 fn next_byte(name: &str, reader: &mut impl BufRead) -> Result<Option<u8>, FormatError> {

@@ -4,7 +4,7 @@ mod document;
 
 use serde::Serialize;
 
-use super::number::{grouped, percent};
+use super::number::{counted, grouped, percent};
 use super::phi_star::{WccReport, wcc_text};
 use super::table::{Align, Rows, facts, wrapped};
 use crate::cluster::{Cluster, DomainId, NodeId, PoolId, RackId, Within};
@@ -81,7 +81,8 @@ fn totals(audit: &Audit) -> String {
     let [busy, free] = [total.busy_gpus, total.free_gpus()].map(grouped);
     let share = percent(total.busy_gpus, total.gpus);
     let [full, partial, empty] = [total.full, total.partial, total.empty].map(grouped);
-    let [moves, moved, left] = [compaction.moves, compaction.moved_gpus, compaction.partial].map(grouped);
+    let (moves, moved) = (counted(compaction.moves, "move"), counted(compaction.moved_gpus, "GPU"));
+    let left = grouped(compaction.partial);
     facts(&[
         ("GPUs", format!("{}: {busy} busy ({share}), {free} free", grouped(total.gpus))),
         ("nodes", format!("{}: {full} full, {partial} partial, {empty} empty", grouped(total.nodes))),
@@ -93,7 +94,7 @@ fn totals(audit: &Audit) -> String {
         ("SIF", format!("{:.5} (avoidable partial nodes, N·SIF: {})", total.sif(), grouped(total.n_sif()))),
         ("WCC", wcc_text(wcc(total))),
         ("outside Σ", grouped(total.outside_abs.len() as u64)),
-        ("Compact", format!("{moves} moves ({moved} GPUs), partial nodes left: {left}")),
+        ("Compact", format!("{moves} ({moved}), partial nodes left: {left}")),
     ])
 }
 

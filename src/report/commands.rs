@@ -5,6 +5,7 @@
 mod kubernetes;
 mod slurm;
 
+use super::number::counted;
 use super::plan::PlanReport;
 use super::table::printable;
 use crate::cluster::NodeId;
@@ -72,7 +73,7 @@ fn told(report: &PlanReport<'_>, step: &Step) -> String {
     let cluster = report.cluster;
     let (job, instance) = (cluster.job_name(step.job), cluster.position(step.instance));
     let (from, to) = (cluster.node_name(step.from), cluster.node_name(step.to));
-    format!("{job}, instance {instance}, {} GPUs: {from} to {to}", step.gpus.count_ones())
+    format!("{job}, instance {instance}, {}: {from} to {to}", counted(step.gpus.count_ones(), "GPU"))
 }
 
 /// Says what there is room for then, node by node.
@@ -82,9 +83,9 @@ fn room(script: &mut Script, report: &PlanReport<'_>) {
     match report.goal {
         Goal::Job(job) => {
             script.part(&format!("Then there is room for {}, an instance a line:", cluster.job_name(job)));
-            place
-                .iter()
-                .for_each(|&(node, gpus)| script.comment(&format!("  {}, {} GPUs", name(node), gpus.count_ones())));
+            place.iter().for_each(|&(node, gpus)| {
+                script.comment(&format!("  {}, {}", name(node), counted(gpus.count_ones(), "GPU")))
+            });
         }
         Goal::FreeNodes(_) | Goal::FreeRegion(_) => {
             script.part("Then these nodes are free:");

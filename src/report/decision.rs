@@ -35,7 +35,9 @@ pub fn explained_decision_json(
         Status::Placed => ("placed", None),
         Status::Blocked(why) => ("blocked", Some(why.name())),
     };
-    let instances = Instances { cluster, placements: &decision.placements };
+    let request = cluster.request_of(decision.job);
+    let gpu_milli = request.is_share().then_some(request.gpu_milli);
+    let instances = Instances { cluster, placements: &decision.placements, gpu_milli };
     let &Decision { delta_sif_nodes, in_abs, .. } = decision;
     append_line(out, &SubmitLine { job, status, why, instances, migrations, delta_sif_nodes, in_abs, explain })
 }
@@ -63,6 +65,8 @@ struct RemoveLine<'a> {
 struct Instances<'a> {
     cluster: &'a Cluster,
     placements: &'a [(NodeId, GpuMask)],
+    /// The thousandths that each got of its device, if that is not all of it.
+    gpu_milli: Option<u16>,
 }
 
 impl Serialize for Instances<'_> {
@@ -71,10 +75,13 @@ impl Serialize for Instances<'_> {
         struct Instance<'a> {
             node: &'a str,
             gpus: Mask,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            gpu_milli: Option<u16>,
         }
         let mut list = serializer.serialize_seq(Some(self.placements.len()))?;
         for &(node, gpus) in self.placements {
-            list.serialize_element(&Instance { node: self.cluster.node_name(node), gpus: Mask(gpus) })?;
+            let (node, gpus) = (self.cluster.node_name(node), Mask(gpus));
+            list.serialize_element(&Instance { node, gpus, gpu_milli: self.gpu_milli })?;
         }
         list.end()
     }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::number::{asked, grouped, thousandths};
+use super::number::{asked, counted, gpus, grouped, thousandths};
 use super::table::{Align, Rows, facts};
 use crate::cluster::{Cluster, JobId, WHOLE_GPU};
 use crate::decide::{Offer, Why};
@@ -78,7 +78,7 @@ impl<'a> OffersOut<'a> {
             rows.push(cells);
         }
         let free = match self.shares {
-            None => format!("{} GPUs free, {} asked for\n", grouped(self.free_gpus), grouped(self.asks_gpus)),
+            None => format!("{} free, {} asked for\n", counted(self.free_gpus, "GPU"), grouped(self.asks_gpus)),
             Some(SharesOut { free_gpu_milli, asks_gpu_milli }) => {
                 format!("{} GPUs free, {} asked for\n", thousandths(free_gpu_milli), thousandths(asks_gpu_milli))
             }
@@ -162,7 +162,7 @@ pub fn explanation_table(scenario: &Scenario, position: usize, explanation: &Exp
     let job = &scenario.jobs()[position];
     let mut lines = vec![
         ("policy", explanation.scheduler.to_string()),
-        ("job", format!("{}, {} GPUs", job.name, size(job))),
+        ("job", format!("{}, {}", job.name, size(job))),
         ("submitted", format!("{} s", grouped(job.submit_s))),
     ];
     if scenario.is_rejected(position) {
@@ -186,9 +186,9 @@ pub fn explanation_table(scenario: &Scenario, position: usize, explanation: &Exp
     text
 }
 
-/// Instances and what each asks for, as in `4 × 8`.
+/// Instances and what each asks for, as in `4 × 8 GPUs`.
 fn size(job: &TraceJob) -> String {
-    format!("{} × {}", grouped(job.instances), asked(job.gpus_per_instance, job.gpu_milli))
+    format!("{} × {}", grouped(job.instances), gpus(&asked(job.gpus_per_instance, job.gpu_milli)))
 }
 
 /// How long it waited for each reason, the longest first.

@@ -27,7 +27,7 @@ pub use decision::{decision_json, explained_decision_json};
 pub use devices::{devices_json, devices_table};
 pub use explain::{OffersOut, explanation_json, explanation_table};
 pub use json::append_line;
-pub use number::{asked, grouped, percent, rate, seconds};
+pub use number::{asked, gpus, grouped, percent, rate, seconds};
 pub use obstacles::ObstaclesReport;
 pub use phi_star::PhiStarReport;
 pub use place::{PlaceSummary, Tally, Totals};

@@ -19,6 +19,19 @@ pub fn grouped(n: impl Into<i128>) -> String {
     out
 }
 
+/// So many of something, as in `1 GPU` or `1,024 GPUs`.
+pub(super) fn counted(n: impl Into<i128>, one: &str) -> String {
+    let n: i128 = n.into();
+    let s = if n == 1 { "" } else { "s" };
+    format!("{} {one}{s}", grouped(n))
+}
+
+/// An amount of GPUs, such as [`asked`] writes it, with its noun: `1 GPU`, `0.25 GPUs`.
+pub fn gpus(amount: &str) -> String {
+    let s = if amount == "1" { "" } else { "s" };
+    format!("{amount} GPU{s}")
+}
+
 /// What an instance asks for: GPUs, or a share of one in thousandths as a decimal fraction, as in `0.25`.
 pub fn asked(gpus: u8, gpu_milli: u16) -> String {
     match gpu_milli {
@@ -94,6 +107,13 @@ mod tests {
         assert_eq!(texts, ["0", "7", "999", "1,000", "-1,000", "1,234,567"]);
         assert_eq!([thousandths(0), thousandths(250), thousandths(1_234_567)], ["0.000", "0.250", "1,234.567"]);
         assert_eq!([signed(-2), signed(0), signed(3)], ["-2", "0", "+3"]);
+    }
+
+    #[test]
+    fn one_is_no_plural() {
+        let texts: Vec<String> = [0, 1, 2, 1000].map(|n: i64| counted(n, "GPU")).into();
+        assert_eq!(texts, ["0 GPUs", "1 GPU", "2 GPUs", "1,000 GPUs"]);
+        assert_eq!([gpus("1"), gpus("0.1"), gpus("4")], ["1 GPU", "0.1 GPUs", "4 GPUs"]);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::audit::region_name;
 use super::first::explained;
 use super::json::append_line;
-use super::number::{grouped, thousandths};
+use super::number::{counted, gpus, grouped, thousandths};
 use super::plan::PlanReport;
 use super::table::{Align, Rows, printable};
 use crate::anchor::State;
@@ -176,7 +176,7 @@ impl<'a> ObstaclesReport<'a> {
             Within::Domain => " within one domain",
             Within::Rack => " within one rack",
         });
-        let asks = format!("{} × {} GPUs{within}", grouped(self.instances()), request.gpus_text());
+        let asks = format!("{} × {}{within}", grouped(self.instances()), gpus(&request.gpus_text()));
         let verdict = match (self.obstacles.why, &self.obstacles.binding) {
             (None, _) => "it fits as the cluster is".to_owned(),
             (Some(why @ Why::Constraint), Some(binding)) => {
@@ -196,12 +196,14 @@ impl<'a> ObstaclesReport<'a> {
 
     fn free(&self) -> String {
         let (free, asks) = (self.state.free_gpu_milli(), self.asks_milli());
+        let is = |number: &str| if number == "1" { "is" } else { "are" };
         let [free, asks] = if self.request().is_share() {
             [free, asks].map(thousandths)
         } else {
             [self.state.free_gpus(), asks / u64::from(WHOLE_GPU)].map(grouped)
         };
-        format!("{free} GPUs are free on schedulable nodes, {asks} are asked for.\n")
+        let (are_free, are_asked) = (is(&free), is(&asks));
+        format!("{} {are_free} free on schedulable nodes, {asks} {are_asked} asked for.\n", gpus(&free))
     }
 
     fn binding(&self) -> String {
@@ -238,14 +240,16 @@ impl<'a> ObstaclesReport<'a> {
         match class.obstacle {
             None if request.gpus == 0 => "room".to_owned(),
             None if request.is_share() => format!("{} of a GPU left", thousandths(has.into())),
-            None => format!("{} GPUs free", has / u32::from(WHOLE_GPU)),
+            None => format!("{} free", counted(has / u32::from(WHOLE_GPU), "GPU")),
             Some(Obstacle::GpuBusy) if request.is_share() => {
                 format!("{} of a GPU left, need {}", thousandths(has.into()), request.gpus_text())
             }
-            Some(Obstacle::GpuBusy) => format!("{} GPUs free, need {}", has / u32::from(WHOLE_GPU), request.gpus),
+            Some(Obstacle::GpuBusy) => {
+                format!("{} free, need {}", counted(has / u32::from(WHOLE_GPU), "GPU"), request.gpus)
+            }
             Some(Obstacle::Unschedulable) => "cordoned".to_owned(),
             Some(Obstacle::WrongModel) => "not of its models".to_owned(),
-            Some(Obstacle::TooSmall) => format!("fewer than {} GPUs", request.gpus),
+            Some(Obstacle::TooSmall) => format!("fewer than {}", counted(request.gpus, "GPU")),
             Some(Obstacle::Topology) => "in no domain or rack that is known".to_owned(),
             Some(Obstacle::NoCpu) => "too little CPU".to_owned(),
             Some(Obstacle::NoMemory) => "too little memory".to_owned(),
@@ -256,8 +260,9 @@ impl<'a> ObstaclesReport<'a> {
         let nearest = &self.obstacles.nearest;
         let region = self.request().within.zip(nearest.region);
         let place = region.map_or(String::new(), |(within, region)| format!(" in {}", self.region(within, region)));
-        let (fit, all) = (grouped(nearest.fit), grouped(self.instances()));
-        let mut text = format!("NEAREST PLACEMENT: {fit} of {all} instances fit now{place}\n");
+        let (fit, all) = (grouped(nearest.fit), counted(self.instances(), "instance"));
+        let s = if self.instances() == 1 { "s" } else { "" };
+        let mut text = format!("NEAREST PLACEMENT: {fit} of {all} fit{s} now{place}\n");
         for &(node, instances) in nearest.place.iter().take(SHOWN) {
             text += &format!("{} × {}\n", grouped(instances), printable(self.cluster().node_name(node)));
         }

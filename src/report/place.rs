@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use super::first::{FirstDecisions, explained};
-use super::number::{asked, grouped, percent, rate, seconds, signed};
+use super::number::{asked, counted, grouped, percent, rate, seconds, signed, thousandths};
 use super::table::{Align, Rows, facts};
 use crate::anchor::State;
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, WHOLE_GPU};
 use crate::decide::{Decision, Status, Why};
 
 /// Blocked jobs that the table names.
@@ -99,6 +99,8 @@ pub struct Totals {
     pub gpus: u64,
     /// GPUs that are held.
     pub busy_gpus: u64,
+    /// Thousandths that are left of GPUs which shares lie on, on schedulable nodes.
+    pub shared_milli_left: u64,
     /// Partial nodes.
     pub partial: u64,
     /// Φ*.
@@ -118,6 +120,7 @@ impl Totals {
             nodes: nodes.len() as u64,
             gpus: state.cluster().gpus(),
             busy_gpus: nodes.iter().map(|node| u64::from(node.composition().busy())).sum(),
+            shared_milli_left: state.free_gpu_milli() - state.free_gpus() * u64::from(WHOLE_GPU),
             partial: state.n_partial(),
             phi_star,
             n_sif: state.n_partial() as i64 - phi_star as i64,
@@ -153,11 +156,11 @@ impl PlaceSummary<'_> {
             (
                 "placed",
                 format!(
-                    "{} of {} jobs ({}), {} instances",
+                    "{} of {} ({}), {}",
                     grouped(tally.placed),
-                    grouped(jobs),
+                    counted(jobs, "job"),
                     percent(tally.placed, jobs),
-                    grouped(tally.instances)
+                    counted(tally.instances, "instance")
                 ),
             ),
             ("blocked", blocked_text(tally)),
@@ -171,11 +174,14 @@ impl PlaceSummary<'_> {
         }
         lines.push((
             "migrations",
-            format!("{} instances, {} GPUs", grouped(tally.migrations), grouped(tally.migrated_gpus)),
+            format!("{}, {}", counted(tally.migrations, "instance"), counted(tally.migrated_gpus, "GPU")),
         ));
         let decisions = tally.decisions();
         let speed = decisions as f64 / self.time.as_secs_f64().max(1e-9);
-        lines.push(("time", format!("{} for {} decisions, {}/s", seconds(self.time), grouped(decisions), rate(speed))));
+        lines.push((
+            "time",
+            format!("{} for {}, {}/s", seconds(self.time), counted(decisions, "decision"), rate(speed)),
+        ));
         let first = tally.first.table(decisions);
         let gap = if first.is_empty() { "" } else { "\n" };
         let hint = "\n--format json has each job's nodes, devices and moves.\n";
@@ -195,6 +201,13 @@ impl PlaceSummary<'_> {
         row("Φ*", before.phi_star as i64, after.phi_star as i64);
         row("N·SIF", before.n_sif, after.n_sif);
         row("nodes outside Σ", before.outside as i64, after.outside as i64);
+        let [left_before, left_after] = [before, after].map(|totals| totals.shared_milli_left);
+        if left_before + left_after > 0 {
+            let change = thousandths(left_after.abs_diff(left_before));
+            let sign = if left_after < left_before { "-" } else { "+" };
+            let cells = [thousandths(left_before), thousandths(left_after), format!("{sign}{change}")];
+            rows.push(std::iter::once("left of shared GPUs".to_owned()).chain(cells));
+        }
         rows.text()
     }
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::decision::Mask;
 use super::first::devices;
 use super::json::append_line;
-use super::number::{grouped, signed};
+use super::number::{counted, grouped, signed};
 use super::place::Totals;
 use super::table::{Align, Rows, facts, printable};
 use crate::cluster::{Cluster, NodeId, Within};
@@ -219,7 +219,7 @@ impl PlanReport<'_> {
         match self.goal {
             Goal::Job(job) => {
                 let (instances, gpus) = (self.cluster.job(job).instances(), self.cluster.request_of(job).gpus);
-                format!("{} ({} × {gpus} GPUs)", printable(self.cluster.job_name(job)), grouped(instances))
+                format!("{} ({} × {})", printable(self.cluster.job_name(job)), grouped(instances), counted(gpus, "GPU"))
             }
             Goal::FreeNodes(1) => "a free node".to_owned(),
             Goal::FreeNodes(count) => format!("{} free nodes", grouped(count)),
@@ -273,7 +273,10 @@ impl PlanReport<'_> {
         };
         let seconds = plan.seconds(self.cluster);
         vec![
-            ("moves", format!("{} instances, {} GPUs", grouped(plan.steps.len() as i64), grouped(plan.moved_gpus()))),
+            (
+                "moves",
+                format!("{}, {}", counted(plan.steps.len() as i64, "instance"), counted(plan.moved_gpus(), "GPU")),
+            ),
             ("jobs disturbed", grouped(plan.jobs_disturbed())),
             ("seconds", seconds.map_or("not known of every job that moves".to_owned(), grouped)),
             ("proved", proved),
@@ -323,7 +326,13 @@ impl PlanReport<'_> {
     /// What little more would allow a plan, in a sentence.
     pub(super) fn relaxation(&self, relaxation: &Relaxation) -> String {
         match relaxation {
-            Relaxation::Capacity(gpus) => format!("{} more free GPUs are needed", grouped(*gpus)),
+            Relaxation::Capacity(gpus) => {
+                if *gpus == 1 {
+                    "1 more free GPU is needed".to_owned()
+                } else {
+                    format!("{} more free GPUs are needed", grouped(*gpus))
+                }
+            }
             Relaxation::FreeGpus(nodes) => {
                 let mut counts: Vec<(NodeId, u32)> = Vec::new();
                 for &node in nodes {

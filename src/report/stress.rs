@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde::ser::Serializer;
 
 use super::json::append_line;
-use super::number::{grouped, percent, rate, seconds};
+use super::number::{counted, grouped, percent, rate, seconds};
 use super::place::{Tally, Totals, blocked_text};
 use super::table::facts;
 
@@ -131,7 +131,7 @@ impl StressReport<'_> {
             ("policy", self.policy.to_owned()),
             ("backend", self.backend.to_owned()),
             ("seed", format!("{} (mix {})", self.seed, self.mix)),
-            ("cluster", format!("{} GPUs on {} nodes", grouped(after.gpus), grouped(after.nodes))),
+            ("cluster", format!("{} on {}", counted(after.gpus, "GPU"), counted(after.nodes, "node"))),
             ("jobs", format!("{} placed of {}", grouped(tally.placed), grouped(jobs))),
             ("blocked", blocked_text(tally)),
             ("departed", grouped(tally.removed)),

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use super::number::grouped;
+use super::number::{counted, grouped};
 use super::simulate::Run;
 use super::table::{Align, Rows, facts};
 use crate::formats::{SweepRow, SweepRows};
@@ -101,7 +101,7 @@ impl SizeKey {
     fn text(self) -> String {
         match self {
             Self::Eta(billionths) => format!("η {:.2}", billionths as f64 / 1e9),
-            Self::Nodes(nodes) => format!("{} nodes", grouped(nodes)),
+            Self::Nodes(nodes) => counted(nodes, "node"),
         }
     }
 }

@@ -80,9 +80,11 @@ impl Engine {
         work: impl FnOnce(&mut Live) -> Result<R, ServeError> + Send + 'static,
     ) -> Result<R, ServeError> {
         let (answer, answered) = oneshot::channel();
+        let span = tracing::Span::current();
         let task = Box::new(move |live: Result<&mut Live, ServeError>| {
+            let done = span.in_scope(|| live.and_then(work));
             // Who asked may have gone; what was done stays done.
-            let _ = answer.send(live.and_then(work));
+            let _ = answer.send(done);
         });
         self.ask(Task::Run(deadline, task), deadline, answered).await
     }

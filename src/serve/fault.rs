@@ -29,6 +29,9 @@ pub enum ServeError {
         /// What was found and what was expected.
         why: String,
     },
+    /// The cluster follows another source of truth.
+    #[error("this service follows a Kubernetes cluster, which alone changes what is here")]
+    Follows,
     /// More calls wait than the service keeps.
     #[error("too many calls wait already: try again later")]
     Busy,
@@ -51,6 +54,7 @@ impl ServeError {
             Self::Stale { .. } => "stale",
             Self::Input(_) => "bad-input",
             Self::Refused { .. } => "refused",
+            Self::Follows => "follows",
             Self::Busy => "busy",
             Self::Late => "late",
             Self::Closing => "closing",

@@ -125,6 +125,27 @@ impl Decided {
     }
 }
 
+/// Decisions on pods, as the extender makes them: a node for one pod, or none.
+impl Decided {
+    /// Of a pod that wants so many GPUs: its node, or why there is none. Nothing is done yet: the scheduler binds.
+    pub fn pod(via: &'static str, pod: &str, gpus: u8, node: Result<&str, &str>) -> Self {
+        let placed = node.is_ok();
+        Self {
+            at_ms: now_ms(),
+            via,
+            job: clip(pod),
+            status: if placed { "placed" } else { "blocked" },
+            why: node.err().map(clip),
+            instances: usize::from(placed),
+            gpus: if placed { u64::from(gpus) } else { 0 },
+            nodes: node.ok().map(clip).into_iter().collect(),
+            moves: 0,
+            delta_sif_nodes: None,
+            commit: true,
+        }
+    }
+}
+
 /// How long the calls of an endpoint took lately.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Took {

@@ -2,6 +2,7 @@
 
 mod applied;
 mod edit;
+mod gangs;
 mod picture;
 mod place;
 mod resident;
@@ -18,8 +19,9 @@ use crate::evaluate::Backend;
 use crate::formats::{EditSpec, Snapshot, read_cluster_from, write_cluster};
 use applied::Applied;
 pub use applied::{MOST_IDS, MOST_KEPT_BYTES};
+pub use gangs::{Gang, Gangs};
 use picture::Pictures;
-pub use picture::{Gang, NodeRow, Picture, Product, Topology, Totals};
+pub use picture::{GangRoom, NodeRow, Picture, Product, Topology, Totals};
 pub use place::PlaceCall;
 use resident::Resident;
 use score::Scoring;
@@ -54,6 +56,7 @@ pub struct Live {
     /// When it came to be.
     changed: Instant,
     state: Option<State>,
+    gangs: Gangs,
     applied: Applied,
     resident: Resident,
     scoring: Scoring,
@@ -75,6 +78,7 @@ impl Live {
             version: Version { epoch: Epoch::new(), generation: 0 },
             changed: Instant::now(),
             state: None,
+            gangs: Gangs::default(),
             applied: Applied::default(),
             resident: Resident::new(backend),
             scoring: Scoring::default(),
@@ -109,6 +113,19 @@ impl Live {
         self.state.as_mut().ok_or(ServeError::NoCluster)
     }
 
+    /// The gangs whose parts start one by one, and who else waits.
+    pub fn gangs(&self) -> &Gangs {
+        &self.gangs
+    }
+
+    /// The state to try something on, which must be as it was afterwards, and the gangs.
+    ///
+    /// # Errors
+    /// If there is no cluster yet.
+    pub fn parts_mut(&mut self) -> Result<(&mut State, &Gangs), ServeError> {
+        Ok((self.state.as_mut().ok_or(ServeError::NoCluster)?, &self.gangs))
+    }
+
     /// The cluster of this version, for work that takes longer than a call may hold the others up. O(cluster) for the
     /// first who asks after a change.
     ///
@@ -134,6 +151,7 @@ impl Live {
     /// Puts a cluster in place of what was. Ids of changes before are forgotten: whoever puts a snapshot knows what is in it.
     pub fn put(&mut self, cluster: Cluster) -> Version {
         self.state = Some(State::new(cluster));
+        self.gangs = Gangs::default();
         self.applied = Applied::default();
         self.resident.forget();
         self.pictures = Pictures::default();
@@ -143,6 +161,7 @@ impl Live {
     /// Lets go of everything: what is here can be trusted no more, and must be put again.
     pub fn drop_cluster(&mut self) {
         self.state = None;
+        self.gangs = Gangs::default();
         self.applied = Applied::default();
         self.resident.forget();
         self.pictures = Pictures::default();
@@ -159,7 +178,8 @@ impl Live {
         }
         self.check(condition.version)?;
         let state = self.state.as_mut().ok_or(ServeError::NoCluster)?;
-        let touched = edit::apply(state, edits).map_err(|(at, why)| ServeError::Refused { at, why })?;
+        let touched =
+            edit::apply(state, &mut self.gangs, edits).map_err(|(at, why)| ServeError::Refused { at, why })?;
         self.resident.touch(state.cluster(), &touched);
         let version = self.advance();
         self.applied.keep(condition, version, None);

@@ -12,8 +12,11 @@
 //! What is here is a cache. Its clients know the truth and can put it again at any time; every answer says which version
 //! it is about, and a call for another version is refused.
 
+mod connections;
 pub mod engine;
+pub mod extender;
 pub mod fault;
+pub mod files;
 pub mod history;
 pub mod http;
 pub mod live;
@@ -22,12 +25,16 @@ pub mod options;
 pub mod server;
 mod tls;
 pub mod version;
+pub mod watch;
 
 pub use engine::Engine;
+pub use extender::ExtenderOptions;
 pub use fault::ServeError;
+pub use files::ServeFile;
 pub use history::{Decided, History};
 pub use live::{Changed, Condition, Live, PlaceCall, ScoreCall, Scored, resolve_candidates};
 pub use metrics::Metrics;
 pub use options::{BadToken, Limits, ServeOptions, Tls, Token};
 pub use server::{StartError, run};
 pub use version::{Epoch, NoVersion, Version};
+pub use watch::WatchOptions;

@@ -7,6 +7,9 @@ use std::time::Duration;
 
 use subtle::ConstantTimeEq;
 
+use super::extender::ExtenderOptions;
+use super::watch::WatchOptions;
+
 /// What clients may ask of the service. Whatever they send, memory stays below about `calls` bodies and answers, and what
 /// the cluster itself takes.
 #[derive(Clone, Copy, Debug)]
@@ -102,6 +105,10 @@ pub struct ServeOptions {
     pub token: Option<Token>,
     /// What they may ask.
     pub limits: Limits,
+    /// How the scheduler extender decides.
+    pub extender: ExtenderOptions,
+    /// The Kubernetes cluster that is followed, if one is; clients change nothing then.
+    pub watch: Option<WatchOptions>,
 }
 
 impl ServeOptions {
@@ -143,6 +150,8 @@ mod tests {
             tls: Some(Tls { certificates: "c".into(), key: "k".into(), client_ca: client_ca.map(Into::into) }),
             token: token.then(|| Token::new("0123456789abcdef").unwrap()),
             limits: Limits::default(),
+            extender: ExtenderOptions::default(),
+            watch: None,
         };
         assert!(options("127.0.0.1:0", false, None).is_safe() && options("[::1]:0", false, None).is_safe());
         assert!(!options("0.0.0.0:0", false, None).is_safe() && !options("10.0.0.1:1", false, None).is_safe());

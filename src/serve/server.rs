@@ -7,12 +7,16 @@ use std::time::Instant;
 
 use tokio::time::MissedTickBehavior;
 
+use axum_server::tls_rustls::{RustlsAcceptor, RustlsConfig};
+
+use super::connections::Gate;
 use super::engine::Engine;
 use super::history::{SAMPLE_EVERY, Sample};
 use super::http::{App, router};
 use super::live::Live;
 use super::options::ServeOptions;
 use super::tls;
+use super::watch::{self, Binder, WatchError};
 
 /// Why the service cannot run.
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +32,9 @@ pub enum StartError {
     /// A certificate or key is no good.
     #[error("{0}")]
     Tls(String),
+    /// The API server of the cluster that is to be followed is not known.
+    #[error(transparent)]
+    Watch(#[from] WatchError),
     /// Threads cannot be started, or the like.
     #[error("cannot start: {0}")]
     Io(#[from] std::io::Error),
@@ -47,7 +54,14 @@ pub fn run(live: Live, options: ServeOptions, listening: impl FnOnce(SocketAddr)
     let address = listener.local_addr()?;
     let (engine, thread) = Engine::start(live, options.limits.waiting)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let app = Arc::new(App::new(engine, options.limits, options.token));
+    let mut app = App::new(engine, options.limits, options.token, options.extender);
+    if let Some(watch) = options.watch {
+        let client = runtime.block_on(watch::connect(watch.kubeconfig.as_deref()))?;
+        app.follows = true;
+        app.binder = Some(Binder::new(client.clone()));
+        runtime.spawn(watch::follow(app.engine.clone(), client, watch.topology));
+    }
+    let app = Arc::new(app);
     let served = runtime.block_on(serve(Arc::clone(&app), listener, tls, || listening(address)));
     // What still runs aside is of use to nobody.
     runtime.shutdown_background();
@@ -59,7 +73,7 @@ pub fn run(live: Live, options: ServeOptions, listening: impl FnOnce(SocketAddr)
 async fn serve(
     app: Arc<App>,
     listener: TcpListener,
-    tls: Option<axum_server::tls_rustls::RustlsConfig>,
+    tls: Option<RustlsConfig>,
     listening: impl FnOnce(),
 ) -> std::io::Result<()> {
     let handle = axum_server::Handle::new();
@@ -83,9 +97,14 @@ async fn serve(
             server.serve(service).await
         }};
     }
+    let server = axum_server::from_tcp(listener)?;
+    let gate = Gate::new(limits.connections);
     match tls {
-        None => serve!(axum_server::from_tcp(listener)?),
-        Some(config) => serve!(axum_server::from_tcp_rustls(listener, config)?),
+        None => serve!(server.acceptor(gate)),
+        Some(config) => {
+            let tls = RustlsAcceptor::new(config).handshake_timeout(limits.head_time);
+            serve!(server.acceptor(tls.acceptor(gate)))
+        }
     }
 }
 

@@ -11,6 +11,8 @@ mod audit;
 mod backends;
 mod explain;
 mod fgd;
+mod job_names;
+mod options;
 mod page;
 #[cfg(unix)]
 mod pipes_and_disks;

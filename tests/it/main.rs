@@ -35,8 +35,7 @@ mod model_check;
 mod operators;
 mod pinned;
 mod plan;
-#[cfg(unix)]
-mod serve_page;
+mod serve;
 mod shares;
 mod simulate;
 mod simulate_backfill;
@@ -45,5 +44,6 @@ mod simulate_moments;
 mod simulate_nodes;
 mod simulate_recorder;
 mod slurm;
+mod spoil;
 mod traces;
 mod webgpu;

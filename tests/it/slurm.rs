@@ -10,6 +10,7 @@ use slotwise::formats::*;
 
 use super::formats::data;
 
+mod live;
 mod made;
 
 /// Everything that a cluster says but how long jobs still run, which differs between dumps taken one after another.
@@ -123,7 +124,8 @@ fn real_dumps_say_what_was_set_up_in_every_form() {
 fn real_waiting_jobs_are_those_that_wait_for_nodes() {
     for (folder, forms) in FORMS {
         let Some(folder) = data(&format!("slurm-real/{folder}")) else { return };
-        let pending = truth(&folder)["pending"].as_object().unwrap().clone();
+        let truth = truth(&folder);
+        let pending = truth["pending"].as_object().unwrap().clone();
         for files in forms {
             let import = read_files(&folder, files);
             let names: BTreeSet<String> = import.waiting.iter().map(|job| job.name.clone()).collect();
@@ -134,6 +136,10 @@ fn real_waiting_jobs_are_those_that_wait_for_nodes() {
             let expected = pending.iter().filter(for_nodes).map(|(id, _)| id.clone()).collect();
             assert_eq!(names, expected, "{files:?}");
             assert_eq!(import.waiting_notes.is_empty(), pending.len() == names.len());
+            for (own, job) in &import.own_names {
+                assert_eq!(truth["jobs"][job]["name"].as_str(), Some(&**own), "{files:?}");
+            }
+            assert_eq!(import.own_names.len(), names.len());
         }
     }
     let Some(folder) = data("slurm-real/24.11-200") else { return };
@@ -212,6 +218,22 @@ fn what_is_not_known_is_said() {
     let cluster = &import.snapshot.cluster;
     let one4 = cluster.find_job("1").unwrap();
     assert_eq!(cluster.request_of(one4).gpus, 4);
+}
+
+#[test]
+fn a_job_that_excludes_an_open_node_is_not_moved_there() {
+    let node = |name: &str, state: &str| {
+        format!("NodeName={name} CPUTot=8\n   Gres=gpu:4\n   State={state}\n   Partitions=batch\n\n")
+    };
+    let nodes = [node("n0", "MIXED"), node("n1", "IDLE"), node("n2", "IDLE+DRAIN")].concat();
+    for (excluded, migratable) in [("(null)", true), ("n2", true), ("n[1-2]", false)] {
+        let job = format!(
+            "JobId=7 JobName=a\n   JobState=RUNNING\n   Requeue=1 BatchFlag=1\n   Partition=batch\n   NodeList=n0\n   \
+             ReqNodeList=(null) ExcNodeList={excluded}\n   NumNodes=1\n     Nodes=n0 CPU_IDs=0 Mem=1 GRES=gpu:1(IDX:0)\n"
+        );
+        let cluster = read_slurm_from("dump", (nodes.clone() + &job).as_bytes()).unwrap().snapshot.cluster;
+        assert_eq!(cluster.job(cluster.find_job("7").unwrap()).migratable(), migratable, "{excluded}");
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args as ClapArgs, Subcommand};
 
-use super::{SeedArgs, help};
+use super::{SeedArgs, help, integer};
 use crate::workload::synthetic::Arrivals;
 
 /// `generate`.
@@ -24,21 +24,21 @@ pub(in super::super) enum GenerateCommand {
 #[derive(Debug, ClapArgs)]
 pub(in super::super) struct GenerateClusterArgs {
     /// All its GPUs, 8 a node
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=help::MOST))]
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = integer::<u64>(1..=help::MOST))]
     pub(in super::super) gpus: u64,
     #[command(flatten)]
     pub(in super::super) seed: SeedArgs,
     /// The share of GPUs that running jobs hold
-    #[arg(long, value_name = "PERCENT", default_value_t = 50, value_parser = clap::value_parser!(u32).range(0..=100))]
+    #[arg(long, value_name = "PERCENT", default_value_t = 50, value_parser = integer::<u32>(0..=100))]
     pub(in super::super) busy: u32,
     /// Running jobs lie at random, instead of one size a node
     #[arg(long)]
     pub(in super::super) scattered: bool,
     /// Nodes in an NVLink domain
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = integer::<u32>(1..))]
     pub(in super::super) domain_nodes: u32,
     /// Nodes in a rack
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = integer::<u32>(1..))]
     pub(in super::super) rack_nodes: u32,
 }
 
@@ -49,16 +49,16 @@ pub(in super::super) struct GenerateQueueArgs {
     #[arg(long, value_name = "TRACE", conflicts_with_all = ["jobs", "load", "no_removals", "mix", "largest_gang", "within_rack", "cpu_milli", "memory_mib"])]
     pub(in super::super) from: Option<String>,
     /// The share of --gpus that they ask for in the end
-    #[arg(long, value_name = "PERCENT", requires = "from", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "PERCENT", requires = "from", default_value_t = 100, value_parser = integer::<u32>(1..=1000))]
     pub(in super::super) inflate: u32,
     /// The number of jobs
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=help::MOST))]
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = integer::<u64>(1..=help::MOST))]
     pub(in super::super) jobs: u64,
     /// The GPUs that the jobs are to load
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=help::MOST))]
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = integer::<u64>(1..=help::MOST))]
     pub(in super::super) gpus: u64,
     /// The share of them that the jobs ask for at a time
-    #[arg(long, value_name = "PERCENT", default_value_t = 95, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "PERCENT", default_value_t = 95, value_parser = integer::<u32>(1..=1000))]
     pub(in super::super) load: u32,
     /// Jobs never leave
     #[arg(long)]
@@ -66,16 +66,16 @@ pub(in super::super) struct GenerateQueueArgs {
     #[command(flatten)]
     pub(in super::super) seed: SeedArgs,
     /// The most instances of a job; also at most a quarter of the GPUs
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = integer::<u32>(1..))]
     pub(in super::super) largest_gang: u32,
     /// The share of gangs that must lie in one rack
-    #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=100))]
+    #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = integer::<u32>(0..=100))]
     pub(in super::super) within_rack: u32,
     /// Milli-cores that a job asks for each GPU
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = integer::<u32>(0..=1_000_000))]
     pub(in super::super) cpu_milli: u32,
     /// MiB that a job asks for each GPU
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=16_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = integer::<u32>(0..=16_000_000))]
     pub(in super::super) memory_mib: u32,
 }
 
@@ -83,13 +83,13 @@ pub(in super::super) struct GenerateQueueArgs {
 #[derive(Debug, ClapArgs)]
 pub(in super::super) struct GenerateTraceArgs {
     /// The number of jobs
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=help::MOST))]
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = integer::<u64>(1..=help::MOST))]
     pub(in super::super) jobs: u64,
     /// The GPUs that the jobs are to load
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=help::MOST))]
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = integer::<u64>(1..=help::MOST))]
     pub(in super::super) gpus: u64,
     /// The share of them that the jobs ask for on average
-    #[arg(long, value_name = "PERCENT", default_value_t = 95, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "PERCENT", default_value_t = 95, value_parser = integer::<u32>(1..=1000))]
     pub(in super::super) load: u32,
     /// How the rate of arrivals varies
     #[arg(long, default_value = Arrivals::Poisson.name(), value_parser = arrivals())]
@@ -97,7 +97,7 @@ pub(in super::super) struct GenerateTraceArgs {
     #[command(flatten)]
     pub(in super::super) seed: SeedArgs,
     /// The most instances of a job; also at most a quarter of the GPUs
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = integer::<u32>(1..))]
     pub(in super::super) largest_gang: u32,
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgGroup, Args as ClapArgs};
 
-use super::ClusterArg;
+use super::{ClusterArg, integer};
 use crate::plan::{Cost, Mode};
 
 /// `plan`.
@@ -17,11 +17,12 @@ pub(in super::super) struct PlanArgs {
     /// The queue that holds the job (JSONL, - for standard input, may be gzip'd)
     #[arg(long, value_name = "QUEUE", conflicts_with_all = ["free_nodes", "free_domain", "free_rack", "target"])]
     pub(in super::super) queue: Option<String>,
-    /// Make room for this job of the queue, alone; may be left out if the queue has but one
+    /// Make room for this job of the queue, alone, by its name or what its owner calls it; may be left out if the queue
+    /// has but one
     #[arg(long, value_name = "JOB", requires = "queue")]
     pub(in super::super) job: Option<String>,
     /// Free this many nodes of all GPU instances
-    #[arg(long, value_name = "K", conflicts_with_all = ["free_domain", "free_rack", "target"], value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "K", conflicts_with_all = ["free_domain", "free_rack", "target"], value_parser = integer::<u32>(1..))]
     pub(in super::super) free_nodes: Option<u32>,
     /// Free one NVLink domain
     #[arg(long, conflicts_with_all = ["free_rack", "target"])]
@@ -38,10 +39,10 @@ pub(in super::super) struct PlanArgs {
     #[arg(long, default_value = Cost::Moves.name(), value_parser = cost())]
     pub(in super::super) cost: Cost,
     /// No plan of more moves
-    #[arg(long, value_name = "M")]
+    #[arg(long, value_name = "M", value_parser = integer::<u64>(0..))]
     pub(in super::super) max_moves: Option<u64>,
     /// No plan that moves instances of more jobs
-    #[arg(long, value_name = "D")]
+    #[arg(long, value_name = "D", value_parser = integer::<u64>(0..))]
     pub(in super::super) max_jobs_disturbed: Option<u64>,
     /// With --target, also the fewest partial nodes that 0, 1, 2, … moves leave, at up to 50 numbers of moves
     #[arg(long, requires = "target", conflicts_with_all = ["commands", "max_jobs_disturbed"])]
@@ -65,7 +66,7 @@ pub(in super::super) struct PlanHow {
     #[arg(long, value_name = "SELECTOR")]
     pub(in super::super) pin: Vec<String>,
     /// Answer with the best found so far after this long
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=1 << 32))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = integer::<u64>(1..=1 << 32))]
     pub(in super::super) time_limit: u64,
 }
 
@@ -78,7 +79,7 @@ pub(in super::super) struct ExplainArgs {
     /// kubernetes:FILE[,FILE…] or slurm:FILE[,FILE…]
     #[arg(long, value_name = "QUEUE")]
     pub(in super::super) queue: String,
-    /// The job, looked at alone; may be left out if the queue has but one
+    /// The job, looked at alone, by its name or what its owner calls it; may be left out if the queue has but one
     #[arg(long, value_name = "JOB")]
     pub(in super::super) job: Option<String>,
     #[command(flatten)]

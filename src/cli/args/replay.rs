@@ -3,7 +3,7 @@
 use clap::Args as ClapArgs;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use super::{ProcessorsArg, mix, trigger};
+use super::{ProcessorsArg, integer, mix, trigger};
 use crate::anchor::Trigger;
 use crate::simulate::{Discipline, ROUND_S, Until};
 use crate::workload::synthetic::Mix;
@@ -23,10 +23,10 @@ pub(in super::super) struct ReplayArgs {
     #[arg(long, default_value = Trigger::EveryEvent.name(), value_parser = trigger())]
     pub(in super::super) compact: Trigger,
     /// The most instances that an event may move; 0 moves nothing [default: no limit]
-    #[arg(long, value_name = "K")]
+    #[arg(long, value_name = "K", value_parser = integer::<u32>(0..))]
     pub(in super::super) migration_budget: Option<u32>,
     /// Seconds of a round, where the policy names none (fft, drr)
-    #[arg(long, value_name = "SECONDS", default_value_t = ROUND_S, value_parser = clap::value_parser!(u64).range(1..=1 << 32))]
+    #[arg(long, value_name = "SECONDS", default_value_t = ROUND_S, value_parser = integer::<u64>(1..=1 << 32))]
     pub(in super::super) round: u64,
     /// A snapshot, alibaba-2026:FILE, openb:FILE, or synthetic:GPUS[:SEED]; what runs there leaves after its remaining_s, or never
     #[arg(long, value_name = "CLUSTER", group = "size")]
@@ -42,7 +42,7 @@ pub(in super::super) struct ReplayArgs {
     pub(in super::super) discipline: Discipline,
     /// The share of the GPUs (of --cluster, or of --nodes if that is one number; else of 1,000) that a synthetic trace asks for
     /// on average
-    #[arg(long, value_name = "PERCENT", default_value_t = 95, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "PERCENT", default_value_t = 95, value_parser = integer::<u32>(1..=1000))]
     pub(in super::super) load: u32,
     /// How common instances of each size are in a synthetic trace
     #[arg(long, default_value = Mix::Gfs.name(), value_parser = mix())]

@@ -3,9 +3,12 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args as ClapArgs, ValueEnum};
 
 use super::EvaluateArgs;
+use crate::formats::TopologyKeys;
+use crate::serve::ServeFile;
 
 /// `serve`.
 #[derive(Debug, ClapArgs)]
@@ -39,12 +42,37 @@ pub(in super::super) struct ServeArgs {
     /// How long a call may take, in milliseconds, whatever its caller would wait
     #[arg(long, value_name = "MS", default_value_t = 30_000, value_parser = clap::value_parser!(u32).range(1..=3_600_000))]
     pub(in super::super) call_timeout: u32,
+    /// Follow a live cluster: nodes and pods as the API server tells of them; clients change nothing then
+    #[arg(long, value_enum, conflicts_with = "cluster")]
+    pub(in super::super) watch: Option<Watch>,
+    /// For --watch: how to reach the API server [default: KUBECONFIG, ~/.kube/config, or the pod's service account]
+    #[arg(long, value_name = "FILE", requires = "watch")]
+    pub(in super::super) kubeconfig: Option<PathBuf>,
+    /// For --watch: the labels that say where nodes are, outermost first, or a preset [default: the first preset in use]
+    #[arg(long, value_name = "LABELS", requires = "watch")]
+    pub(in super::super) topology: Option<TopologyKeys>,
+    /// Who decides for the scheduler extender, without moving anything
+    #[arg(long, value_name = "POLICY", default_value = "compass", value_parser = ["compass", "best-fit", "first-fit", "worst-fit"])]
+    pub(in super::super) extender_policy: String,
+    /// When the extender answers, decided or not, in milliseconds; less than the scheduler's httpTimeout
+    #[arg(long, value_name = "MS", default_value_t = 150, value_parser = clap::value_parser!(u32).range(1..=60_000))]
+    pub(in super::super) extender_deadline: u32,
+    /// Print a file that goes with these options, and end
+    #[arg(long, value_name = "WHAT", value_parser = file())]
+    pub(in super::super) print: Option<ServeFile>,
     /// What is logged to standard error: error, warn, info, debug, or TARGET=LEVEL,…
     #[arg(long, value_name = "FILTER", default_value = "info")]
     pub(in super::super) log: String,
     /// How
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     pub(in super::super) log_format: LogFormat,
+}
+
+/// What can be followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(in super::super) enum Watch {
+    /// A Kubernetes cluster.
+    Kubernetes,
 }
 
 /// How log lines are written.
@@ -54,4 +82,9 @@ pub(in super::super) enum LogFormat {
     Text,
     /// One object a line.
     Json,
+}
+
+fn file() -> impl TypedValueParser<Value = ServeFile> {
+    let find = |word: String| ServeFile::ALL.into_iter().find(|file| file.name() == word);
+    PossibleValuesParser::new(ServeFile::ALL.map(ServeFile::name)).try_map(move |word| find(word).ok_or("no such file"))
 }

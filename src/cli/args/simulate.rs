@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 
-use super::{ReplayArgs, TypicalArg, help};
+use super::{ReplayArgs, TypicalArg, help, integer};
 use crate::simulate::Share;
 
 /// `simulate`.
@@ -16,22 +16,22 @@ pub(in super::super) struct SimulateArgs {
     #[arg(long, value_name = "SHARE", group = "size")]
     pub(in super::super) eta: Option<Share>,
     /// This many 8-GPU nodes
-    #[arg(long, value_name = "N", group = "size", value_parser = clap::value_parser!(u64).range(1..=help::MOST / 8))]
+    #[arg(long, value_name = "N", group = "size", value_parser = integer::<u64>(1..=help::MOST / 8))]
     pub(in super::super) nodes: Option<u64>,
     /// Only the jobs that are submitted in this day of the trace, from 0
-    #[arg(long, value_name = "K", conflicts_with = "window")]
+    #[arg(long, value_name = "K", conflicts_with = "window", value_parser = integer::<u32>(0..))]
     pub(in super::super) day: Option<u32>,
     /// Only the jobs that are submitted in these seconds of the trace, the last excluded
     #[arg(long, value_name = "FROM..TO", value_parser = seconds_range)]
     pub(in super::super) window: Option<(u64, u64)>,
     /// Seconds for which a running job pauses when an event moves it
-    #[arg(long, value_name = "SECONDS", default_value_t = 8, value_parser = clap::value_parser!(u64).range(0..=1 << 32))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 8, value_parser = integer::<u64>(0..=1 << 32))]
     pub(in super::super) move_cost: u64,
     /// Tell why this job of the trace waited and which nodes it could have had, under each policy, instead of comparing them
     #[arg(long, value_name = "JOB", conflicts_with_all = ["series", "minutes", "jobset", "html", "svg"])]
     pub(in super::super) explain: Option<String>,
     /// The seed of the policy `random`
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = integer::<u64>(0..))]
     pub(in super::super) seed: u64,
     #[command(flatten)]
     pub(in super::super) typical: TypicalArg,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use clap::Args as ClapArgs;
 
-use super::{ReplayArgs, help};
+use super::{ReplayArgs, help, integer};
 use crate::simulate::{Shard, Share};
 
 /// The most numbers of a list.
@@ -19,7 +19,7 @@ pub(in super::super) struct SweepArgs {
     #[arg(long, value_name = "SHARE,…", value_delimiter = ',', group = "size")]
     pub(in super::super) eta: Vec<Share>,
     /// This many 8-GPU nodes
-    #[arg(long, value_name = "N,…", value_delimiter = ',', group = "size", value_parser = clap::value_parser!(u64).range(1..=help::MOST / 8))]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', group = "size", value_parser = integer::<u64>(1..=help::MOST / 8))]
     pub(in super::super) nodes: Vec<u64>,
     /// A run for each of these days of the trace, from 0: all, or numbers and ranges A..B, B excluded [default: one run
     /// of the whole trace]

@@ -1,8 +1,9 @@
 //! `explain`: why a job waits, where it nearly fits, and the plan that would let it start.
 
-use super::super::args::{ExplainArgs, Format, TraceArgs};
+use super::super::args::{ExplainArgs, Format};
 use super::super::input;
-use super::plan::{note_share, report, settings, waiting_job, warn_of_the_clock};
+use super::plan::{note_share, report, settings, warn_of_the_clock};
+use super::waiting_job::waiting_job;
 use super::{Failure, Options, Talk, write_all};
 use crate::anchor::State;
 use crate::decide::obstacles;
@@ -12,8 +13,8 @@ use crate::report::ObstaclesReport;
 
 pub(super) fn run(args: &ExplainArgs, options: &Options, talk: &Talk) -> Result<(), Failure> {
     let Snapshot { mut cluster, budgets, .. } = input::cluster(&args.cluster.cluster, talk)?;
-    let queue = input::queue(&args.queue, &mut cluster, TraceArgs::default(), talk)?;
-    let job = waiting_job(args.job.as_deref(), &args.queue, &queue, &cluster)?;
+    let waiting = input::waiting(&args.queue, &mut cluster, talk)?;
+    let job = waiting_job(args.job.as_deref(), &args.queue, &waiting, &cluster)?;
     note_share(&cluster, job, talk);
     let (goal, settings) = (Goal::Job(job), settings(&cluster, budgets, &args.how)?);
     let state = State::new(cluster);

@@ -15,6 +15,7 @@ mod simulate;
 mod stress;
 mod sweep;
 mod verify;
+mod waiting_job;
 
 use super::args::{Command, EvaluateArgs, GenerateCommand};
 use super::failure::Failure;

@@ -11,7 +11,7 @@ use crate::decide::{CommitLoop, Next, PlaceOptions, Policy, Status, decide_and_s
 use crate::formats::{FormatError, Snapshot, write_snapshot};
 use crate::fragmentation::fgd::Typical;
 use crate::plan::FewestMoves;
-use crate::report::{OffersOut, PlaceSummary, Tally, Totals, asked, decision_json, explained_decision_json};
+use crate::report::{OffersOut, PlaceSummary, Tally, Totals, asked, decision_json, explained_decision_json, gpus};
 use crate::workload::QueueEntry;
 
 /// Written at a time.
@@ -63,8 +63,8 @@ fn explain(
                     _ => "placed".to_owned(),
                 };
                 let gap = if bytes.is_empty() { "" } else { "\n" };
-                let size = asked(request.gpus, request.gpu_milli);
-                let head = format!("{gap}{name}, {instances} × {size} GPUs: {became}; ");
+                let size = gpus(&asked(request.gpus, request.gpu_milli));
+                let head = format!("{gap}{name}, {instances} × {size}: {became}; ");
                 bytes.extend(head.bytes().chain(told.table().bytes()));
             }
         }

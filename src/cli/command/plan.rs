@@ -2,15 +2,15 @@
 
 use std::time::{Duration, Instant};
 
-use super::super::args::{Format, PlanArgs, PlanHow, TraceArgs};
+use super::super::args::{Format, PlanArgs, PlanHow};
 use super::super::input;
+use super::waiting_job::waiting_job;
 use super::{Failure, Options, Output, Talk, write_all};
 use crate::anchor::State;
 use crate::cluster::{Cluster, DisruptionBudget, JobId, Within};
 use crate::formats::Snapshot;
 use crate::plan::{Cost, Effort, Goal, Plan, PlanOptions, curve, plan};
 use crate::report::{PlanReport, Totals, curve_svg, plan_commands};
-use crate::workload::{Queue, QueueEntry};
 
 /// Steps of the search. They last for some tens of seconds, so that it is seldom the clock that ends it.
 const STEPS: u64 = 6_000_000;
@@ -27,8 +27,8 @@ pub(super) fn run(args: &PlanArgs, options: &Options, talk: &Talk) -> Result<(),
     }
     let goal = match (&args.queue, args.free_nodes) {
         (Some(origin), _) => {
-            let queue = input::queue(origin, &mut cluster, TraceArgs::default(), talk)?;
-            let job = waiting_job(args.job.as_deref(), origin, &queue, &cluster)?;
+            let waiting = input::waiting(origin, &mut cluster, talk)?;
+            let job = waiting_job(args.job.as_deref(), origin, &waiting, &cluster)?;
             note_share(&cluster, job, talk);
             Goal::Job(job)
         }
@@ -131,30 +131,6 @@ pub(super) fn note_share(cluster: &Cluster, job: JobId, talk: &Talk) {
 pub(super) fn warn_of_the_clock(by_clock: bool, how: &PlanHow, talk: &Talk) {
     if by_clock {
         talk.warn(format_args!("the time limit of {} s ended the search: another run may find more", how.time_limit));
-    }
-}
-
-/// The job that is named, or the only one.
-///
-/// # Errors
-/// If there is none of that name, or not one alone.
-pub(super) fn waiting_job(
-    name: Option<&str>,
-    origin: &str,
-    queue: &Queue,
-    cluster: &Cluster,
-) -> Result<JobId, Failure> {
-    let submitted = || queue.iter().filter(|entry| matches!(entry, QueueEntry::Submit(_))).map(|entry| entry.job());
-    match name {
-        Some(name) => submitted()
-            .find(|&job| cluster.job_name(job) == name)
-            .ok_or_else(|| Failure::input(format_args!("--job: found {name:?}, expected a job that {origin} submits"))),
-        None => match (submitted().next(), submitted().count()) {
-            (Some(job), 1) => Ok(job),
-            (_, n) => {
-                Err(Failure::input(format_args!("found {n} jobs in {origin} and no --job, expected one of them")))
-            }
-        },
     }
 }
 

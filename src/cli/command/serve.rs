@@ -5,14 +5,17 @@ use std::time::Duration;
 use anyhow::Context;
 use tracing_subscriber::EnvFilter;
 
-use super::super::args::{LogFormat, ServeArgs};
+use super::super::args::{LogFormat, ServeArgs, Watch};
 use super::super::input;
 use super::super::output;
-use super::{Failure, Options, Talk, open_backend};
-use crate::serve::{Limits, Live, ServeOptions, StartError, Tls, Token};
+use super::{Failure, Options, Talk, open_backend, write_all};
+use crate::serve::{ExtenderOptions, Limits, Live, ServeOptions, StartError, Tls, Token, WatchOptions};
 
 pub(super) fn run(args: &ServeArgs, options: &Options, talk: &Talk) -> Result<(), Failure> {
     let settings = settings(args)?;
+    if let Some(file) = args.print {
+        return write_all(options, file.text(&settings).as_bytes());
+    }
     if !settings.is_safe() {
         return Err(Failure::Input(StartError::Unsafe(settings.listen).into()));
     }
@@ -29,7 +32,7 @@ pub(super) fn run(args: &ServeArgs, options: &Options, talk: &Talk) -> Result<()
         tracing::info!(%address, backend, "listening on {scheme}://{address}");
     })
     .map_err(|error| match error {
-        StartError::Unsafe(_) | StartError::Tls(_) => Failure::Input(error.into()),
+        StartError::Unsafe(_) | StartError::Tls(_) | StartError::Watch(_) => Failure::Input(error.into()),
         StartError::Listen(..) | StartError::Io(_) => Failure::Failed(error.into()),
     })
 }
@@ -56,7 +59,14 @@ fn settings(args: &ServeArgs) -> Result<ServeOptions, Failure> {
         call: Duration::from_millis(u64::from(args.call_timeout)),
         ..Limits::default()
     };
-    Ok(ServeOptions { listen: args.listen, tls, token, limits })
+    let policy =
+        args.extender_policy.parse().map_err(|_| Failure::input("--extender-policy: found an unknown policy"))?;
+    let deadline = Duration::from_millis(u64::from(args.extender_deadline));
+    let watch = args
+        .watch
+        .map(|Watch::Kubernetes| WatchOptions { kubeconfig: args.kubeconfig.clone(), topology: args.topology.clone() });
+    let extender = ExtenderOptions { policy, deadline };
+    Ok(ServeOptions { listen: args.listen, tls, token, limits, extender, watch })
 }
 
 /// Sends what the service has to say to standard error.

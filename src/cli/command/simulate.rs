@@ -58,7 +58,8 @@ pub(super) fn run(args: &SimulateArgs, options: &Options, talk: &Talk) -> Result
         node_events: args.replay.events.as_deref(),
     };
     if scenario.n_rejected() > 0 {
-        talk.note(format_args!("{} jobs are larger than the cluster and are left out", scenario.n_rejected()));
+        let are = if scenario.n_rejected() == 1 { "job is" } else { "jobs are" };
+        talk.note(format_args!("{} {are} larger than the cluster and left out", scenario.n_rejected()));
     }
     if let Some(job) = &args.explain {
         return tell_why(job, &scenario, &schedulers, args, options);
@@ -122,13 +123,31 @@ fn tell_why(
 }
 
 /// Those that `--policy` names; what it does not say itself, other options do.
+///
+/// # Errors
+/// If a word names none, or two are the same.
 pub(super) fn schedulers(args: &ReplayArgs) -> Result<Vec<Scheduler>, Failure> {
     let (defaults, round_s) = ((args.compact, args.migration_budget), args.round);
     let one = |word: &String| match Scheduler::parse(word, defaults) {
         Ok(Scheduler::Rounds { repack, .. }) if !word.contains(':') => Ok(Scheduler::Rounds { repack, round_s }),
         scheduler => scheduler.map_err(|error| Failure::input(format_args!("--policy: {error}"))),
     };
-    args.policy.iter().map(one).collect()
+    let schedulers: Vec<Scheduler> = args.policy.iter().map(one).collect::<Result<_, _>>()?;
+    Ok(once(&schedulers, "--policy")?.collect())
+}
+
+/// The items of a list, none of them twice.
+///
+/// # Errors
+/// If one of them is.
+pub(super) fn once<'a, T: Copy + PartialEq + std::fmt::Display>(
+    items: &'a [T],
+    option: &str,
+) -> Result<impl Iterator<Item = T> + use<'a, T>, Failure> {
+    match items.iter().enumerate().find(|&(at, item)| items[..at].contains(item)) {
+        Some((_, item)) => Err(Failure::input(format_args!("{option}: found {item} twice, expected it once"))),
+        None => Ok(items.iter().copied()),
+    }
 }
 
 /// What a trace is played on, and the trace.

@@ -7,7 +7,7 @@ use anyhow::Context;
 
 use super::super::args::{Days, Format, MergeArgs, SweepArgs};
 use super::super::input;
-use super::simulate::{Inputs, MOST_NODES, NODE, inputs, schedulers};
+use super::simulate::{Inputs, MOST_NODES, NODE, inputs, once, schedulers};
 use super::{Failure, Options, Output, Talk};
 use crate::formats::{FormatError, Journal, SweepRows};
 use crate::report::{append_line, days_not_compared, sweep_row, sweep_table};
@@ -69,7 +69,6 @@ const MOST_CELLS: u64 = 4_000_000;
 /// The sweep that the arguments describe.
 fn sweep(args: &SweepArgs, talk: &Talk) -> Result<Sweep, Failure> {
     let schedulers = schedulers(&args.replay)?;
-    let schedulers = once(&schedulers, "--policy")?.collect();
     let one_size = if let &[nodes] = &args.nodes[..] { Some(nodes) } else { None };
     let Inputs { cluster, jobs, .. } = inputs(&args.replay, one_size, talk)?;
     let sizes = match (&cluster, &args.nodes[..], &args.eta[..]) {
@@ -116,17 +115,6 @@ fn with_events(sweep: Sweep, path: &str, args: &SweepArgs, talk: &Talk) -> Resul
         }
     })?;
     Ok(sweep.with_events(events))
-}
-
-/// The items of a list, none of them twice.
-fn once<'a, T: Copy + PartialEq + std::fmt::Display>(
-    items: &'a [T],
-    option: &str,
-) -> Result<impl Iterator<Item = T> + use<'a, T>, Failure> {
-    match items.iter().enumerate().find(|&(at, item)| items[..at].contains(item)) {
-        Some((_, item)) => Err(Failure::input(format_args!("{option}: found {item} twice, expected it once"))),
-        None => Ok(items.iter().copied()),
-    }
 }
 
 fn days(wanted: Option<&Days>, jobs: &[TraceJob]) -> Vec<Option<u32>> {

@@ -48,12 +48,15 @@ without -d nothing tells devices.
 A block is a domain, a leaf switch a rack. Partitions are walls: nodes of one GPU
 type that serve different partitions are models of their own, TYPE/PARTITIONS.
 A job is an instance a node, with what it was given there; it can be moved if it
-may be requeued, names no nodes and has no reservation. What a node holds beyond
-its listed jobs is held by a job NODE/unknown, devices of which somebody has
-shards by NODE/shards; neither is moved. Left out, and counted on standard error:
-nodes without GPUs, with slices of GPUs or more than 16; of the waiting jobs those
-that wait for something else than nodes (a begin time, a limit, another job), and
-those that a queue has no words for (certain nodes, uneven numbers of GPUs).
+may be requeued, neither names nodes nor excludes open ones, and has no
+reservation. What a node holds beyond its listed jobs is held by a job
+NODE/unknown, devices of which somebody has shards by NODE/shards; neither is
+moved. Left out, and counted on standard error: nodes without GPUs, with slices of
+GPUs or more than 16; of the waiting jobs those that wait for something else than
+nodes (a begin time, a limit, another job), and those that a queue has no words
+for (certain nodes, uneven numbers of GPUs).
+Segments of a gang (--segment) are not kept: Slurm's dumps up to 24.11 do not tell
+who asked for them.
 index_source of the snapshot says whether all devices were known.
 
 Any command reads a dump itself, its files between commas:

@@ -1,6 +1,6 @@
 //! Which pods are one job.
 
-use super::object::Metadata;
+use super::object::{Metadata, Texts};
 use super::pod::namespace;
 
 /// A gang that a pod is in.
@@ -31,6 +31,15 @@ const NAMES: [(&str, Where); 12] = [
 /// Each group of a leader and its workers is a gang of its own.
 const LEADER_GROUP: &str = "leaderworkerset.sigs.k8s.io/group-index";
 
+/// Annotations and labels that say how many pods a gang needs to start.
+const SIZES: [(&str, Where); 5] = [
+    ("scheduling.volcano.sh/group-min-member", Where::Annotation),
+    ("pod-group.scheduling.sigs.k8s.io/min-available", Where::Label),
+    ("kueue.x-k8s.io/pod-group-total-count", Where::Annotation),
+    ("leaderworkerset.sigs.k8s.io/size", Where::Annotation),
+    ("pod-group-size", Where::Annotation),
+];
+
 /// Makers whose pods start and stop one by one.
 const ONE_BY_ONE: [&str; 7] =
     ["ReplicaSet", "ReplicationController", "StatefulSet", "Deployment", "DaemonSet", "Node", "CronJob"];
@@ -39,6 +48,20 @@ const ONE_BY_ONE: [&str; 7] =
 enum Where {
     Annotation,
     Label,
+}
+
+impl Where {
+    fn texts(self, metadata: &Metadata) -> &Texts {
+        match self {
+            Where::Annotation => &metadata.annotations,
+            Where::Label => &metadata.labels,
+        }
+    }
+}
+
+/// How many pods must be there for the gang of a pod to start, if the pod says so.
+pub(super) fn gang_size(metadata: &Metadata) -> Option<u32> {
+    SIZES.iter().find_map(|&(key, place)| place.texts(metadata).get(key)?.0.parse().ok())
 }
 
 impl Gang {
@@ -51,11 +74,7 @@ impl Gang {
             return named(group, "spec.schedulingGroup");
         }
         for (key, place) in NAMES {
-            let texts = match place {
-                Where::Annotation => &metadata.annotations,
-                Where::Label => &metadata.labels,
-            };
-            let Some(name) = texts.get(key).filter(|name| !name.0.is_empty()) else { continue };
+            let Some(name) = place.texts(metadata).get(key).filter(|name| !name.0.is_empty()) else { continue };
             return match metadata.labels.get(LEADER_GROUP).filter(|_| key.starts_with("leaderworkerset")) {
                 Some(index) => named(&format!("{}-{}", name.0, index.0), key),
                 None => named(&name.0, key),

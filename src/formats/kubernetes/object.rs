@@ -67,6 +67,7 @@ lean! {
     Metadata {
         name: String,
         namespace: String,
+        uid: Text,
         labels: Texts,
         annotations: Texts,
         owner_references: Vec<Owner>,

@@ -77,9 +77,13 @@ impl TopologyKeys {
         if !levels.is_empty() {
             return (Self(levels.to_vec()), true);
         }
-        let has = |keys: &[&str]| nodes.iter().any(|node| keys.iter().any(|key| !node.label(key).is_empty()));
-        let keys = PRESETS.iter().find(|(_, keys)| has(keys)).map_or(&[][..], |(_, keys)| keys);
-        (Self(keys.iter().map(|&key| key.to_owned()).collect()), true)
+        (Self::first_preset(|key| nodes.iter().any(|node| !node.label(key).is_empty())), true)
+    }
+
+    /// The first preset that has a label which is in use; no labels if none has.
+    pub(super) fn first_preset(is_used: impl Fn(&str) -> bool) -> Self {
+        let preset = PRESETS.iter().find(|(_, keys)| keys.iter().any(|key| is_used(key)));
+        Self(preset.map_or(&[][..], |(_, keys)| keys).iter().map(|&key| key.to_owned()).collect())
     }
 
     /// The labels.

@@ -254,6 +254,8 @@ impl Node {
 #[derive(Default)]
 struct Job {
     job_id: Number,
+    #[serde(deserialize_with = "text")]
+    name: String,
     job_state: Words,
     #[serde(deserialize_with = "text")]
     state_reason: String,
@@ -303,6 +305,7 @@ impl Job {
         let is_exclusive = |word: &String| matches!(word.as_str(), "none" | "true" | "exclusive");
         JobRecord {
             id: number(self.job_id),
+            name: self.name,
             holdings: holdings(&self.nodes, self.cpus.0, &self.gres_detail.0, &self.job_resources),
             // A list without an element is a job that holds no GPU.
             detailed: true,

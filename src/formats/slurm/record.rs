@@ -25,6 +25,8 @@ pub(super) struct NodeRecord {
 #[derive(Clone, Debug, Default)]
 pub(super) struct JobRecord {
     pub(super) id: u64,
+    /// What its owner calls it.
+    pub(super) name: String,
     /// The base state and its flags, in capitals.
     pub(super) states: Vec<String>,
     /// Why it is pending, in one word.

@@ -114,8 +114,9 @@ impl Running {
 
     fn job(&self, job: &JobRecord, at_s: Option<u64>, tally: &mut Tally) -> Result<DumpJob, String> {
         let name = job.id.to_string();
+        let bound = !job.required_nodes.is_empty() || !self.all_closed(&job.excluded_nodes);
         let mut dumped = DumpJob {
-            pinned: !(job.requeue && job.batch) || job.reservation || !job.required_nodes.is_empty(),
+            pinned: !(job.requeue && job.batch) || job.reservation || bound,
             models: self.models(job),
             times: JobTimes { remaining_s: remaining(job, at_s), move_cost_s: None },
             seats: Vec::new(),

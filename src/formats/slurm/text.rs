@@ -128,6 +128,7 @@ impl Fields {
         let array_tasks = self.text("ArrayTaskId");
         JobRecord {
             id,
+            name: self.text("JobName").to_owned(),
             states: state_words(self.text("JobState")),
             reason: self.text("Reason").split(',').next().unwrap_or("").to_owned(),
             partitions: self.list("Partition"),

@@ -28,7 +28,10 @@ pub(super) fn write(script: &mut Script, report: &PlanReport<'_>, handles: &Hand
     );
     script
         .comment("that it keeps; it is held until it is told its nodes, and waits until they are free. Other jobs may");
-    script.comment("come before it, and Slurm chooses the devices.");
+    script.comment(
+        "come before it, and Slurm chooses the devices. It starts two minutes later at the soonest, unless cred_expire",
+    );
+    script.comment("in AuthInfo of slurm.conf says how much later.");
     match report.mode {
         Mode::StopFirst => {
             script.part("All that move stop, and are held.");

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::super::number::grouped;
+use super::super::number::{counted, grouped};
 use super::axis::Axis;
 use super::chart::{Chart, Line};
 use super::palette::{self, INK};
@@ -133,9 +133,9 @@ impl Source<'_> {
                 by 2/N in a pool, which is N·SIF = 2, the dashed line, where its conditions hold. The scale is logarithmic."
                     .to_owned()
             }
-            Gauge::BusyGpus => format!("Of {} GPUs.", grouped(self.setting.gpus)),
+            Gauge::BusyGpus => format!("Of {}.", counted(self.setting.gpus, "GPU")),
             Gauge::EmptyNodes => {
-                format!("Of {} nodes: room for jobs that need whole ones.", grouped(self.setting.nodes))
+                format!("Of {}: room for jobs that need whole ones.", counted(self.setting.nodes, "node"))
             }
             Gauge::Waiting => "The scale is logarithmic.".to_owned(),
         };

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::super::number::grouped;
+use super::super::number::{counted, grouped};
 use super::super::table::{Align, Rows, facts};
 use super::columns::{Column, columns};
 use super::{Run, Setting, document};
@@ -30,7 +30,7 @@ pub(super) fn setting_facts(setting: &Setting<'_>, runs: &[Run]) -> Vec<(&'stati
     let sized = setting.eta.map_or(String::new(), |eta| format!(", N({eta}) of the trace"));
     let mut lines = vec![
         ("trace", setting.trace.to_owned()),
-        ("cluster", format!("{} nodes, {} GPUs{sized}", grouped(setting.nodes), grouped(setting.gpus))),
+        ("cluster", format!("{}, {}{sized}", counted(setting.nodes, "node"), counted(setting.gpus, "GPU"))),
         ("queue", setting.discipline.name().to_owned()),
         ("migration", format!("{} s a job and event", grouped(setting.move_cost_s))),
     ];

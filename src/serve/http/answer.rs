@@ -24,7 +24,7 @@ pub(super) struct Fault(pub(super) &'static str);
 impl IntoResponse for ServeError {
     fn into_response(self) -> Response {
         let status = match &self {
-            Self::NoCluster | Self::Stale { .. } => StatusCode::CONFLICT,
+            Self::NoCluster | Self::Stale { .. } | Self::Follows => StatusCode::CONFLICT,
             Self::Input(_) => StatusCode::BAD_REQUEST,
             Self::Refused { .. } => StatusCode::UNPROCESSABLE_ENTITY,
             Self::Busy => StatusCode::TOO_MANY_REQUESTS,
@@ -47,7 +47,7 @@ impl IntoResponse for ServeError {
 }
 
 /// A body of JSON.
-pub(super) fn json(value: &impl Serialize) -> Response {
+pub(in crate::serve) fn json<T: Serialize + ?Sized>(value: &T) -> Response {
     match serde_json::to_vec(value) {
         Ok(bytes) => json_bytes(bytes),
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),

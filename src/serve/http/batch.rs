@@ -52,6 +52,7 @@ pub(super) async fn put_cluster(Shared(app): Shared<Arc<App>>, headers: HeaderMa
         #[serde(skip_serializing_if = "Vec::is_empty")]
         notes: Vec<&'a str>,
     }
+    app.may_change()?;
     let deadline = app.deadline(&headers)?;
     // Reading takes a while, and needs nothing that the others wait for.
     let snapshot = aside(&app, move || Ok(read_cluster_from("body", &body[..])?)).await?;
@@ -93,6 +94,7 @@ pub(super) async fn edit(Shared(app): Shared<Arc<App>>, headers: HeaderMap, body
         version: Version,
         repeated: bool,
     }
+    app.may_change()?;
     let EditsIn { version, id, edits } = read(&body)?;
     let condition = condition(version, id)?;
     let changed = app.engine.run(app.deadline(&headers)?, move |live| live.edit(&condition, &edits)).await?;
@@ -163,6 +165,9 @@ struct PlaceIn<'a> {
 pub(super) async fn place(Shared(app): Shared<Arc<App>>, headers: HeaderMap, body: Bytes) -> Answer {
     let deadline = app.deadline(&headers)?;
     let PlaceIn { version, id, queue, policy, compact, migration_budget, seed, commit } = read(&body)?;
+    if commit {
+        app.may_change()?;
+    }
     let known = |what: &str, found: &str, expected: Vec<&str>| {
         ServeError::Input(format!("{what}: found {found:?}, expected one of {}", expected.join(", ")))
     };

@@ -8,6 +8,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
+use tracing::Instrument;
 
 use super::App;
 use crate::serve::fault::ServeError;
@@ -35,6 +36,21 @@ pub(super) async fn admit(Shared(app): Shared<Arc<App>>, request: Request, next:
         Ok(response) => response,
         Err(_) => ServeError::Late.into_response(),
     }
+}
+
+/// Puts a call in a span, under the trace that its caller says it is of (`traceparent` of W3C Trace Context). What callers
+/// are known by is not part of it.
+pub(super) async fn trace(request: Request, next: Next) -> Response {
+    let parent = request.headers().get("traceparent").and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let span = tracing::debug_span!("call", method = %request.method(), path = request.uri().path(), trace = parent);
+    let answer = async {
+        let started = std::time::Instant::now();
+        let response = next.run(request).await;
+        let (status, micros) = (response.status().as_u16(), started.elapsed().as_micros() as u64);
+        tracing::debug!(status, micros, "answered");
+        response
+    };
+    answer.instrument(span).await
 }
 
 /// A fault of the program is an answer, not the end of a connection.

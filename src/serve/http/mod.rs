@@ -19,10 +19,13 @@ use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{get, post, put};
 
 use super::engine::Engine;
+use super::extender::{self, Extender, ExtenderOptions};
 use super::fault::ServeError;
-use super::history::History;
+use super::history::{Decided, History};
 use super::metrics::Metrics;
 use super::options::{Limits, Token};
+use super::watch::Binder;
+pub(super) use answer::json;
 
 /// The header by which a caller says how many milliseconds it will wait.
 pub const DEADLINE_HEADER: &str = "slotwise-deadline-ms";
@@ -44,13 +47,19 @@ pub struct App {
     pub metrics: Metrics,
     /// What has happened lately.
     pub history: History,
+    /// The scheduler extender.
+    pub extender: Extender,
+    /// Whether a Kubernetes cluster is followed: clients change nothing then.
+    pub follows: bool,
+    /// Who can bind pods, where somebody can.
+    pub binder: Option<Binder>,
     /// Set when the service is about to end.
     pub closing: std::sync::atomic::AtomicBool,
 }
 
 impl App {
     /// Around an engine.
-    pub fn new(engine: Engine, limits: Limits, token: Option<Token>) -> Self {
+    pub fn new(engine: Engine, limits: Limits, token: Option<Token>, extender: ExtenderOptions) -> Self {
         Self {
             metrics: Metrics::new(engine.clone()),
             history: History::default(),
@@ -59,8 +68,32 @@ impl App {
             token,
             aside: tokio::sync::Semaphore::new(limits.aside),
             calls: Arc::new(tokio::sync::Semaphore::new(limits.calls)),
+            extender: Extender::new(extender),
+            follows: false,
+            binder: None,
             closing: std::sync::atomic::AtomicBool::new(false),
         }
+    }
+
+    /// Whether a client may change the cluster.
+    ///
+    /// # Errors
+    /// If somebody else alone does.
+    pub fn may_change(&self) -> Result<(), ServeError> {
+        if self.follows { Err(ServeError::Follows) } else { Ok(()) }
+    }
+
+    /// Counts a call of the extender.
+    pub(super) fn count_extender(&self, verb: &'static str, outcome: &'static str, started: Instant) {
+        self.metrics.extender(verb, outcome, started.elapsed().as_secs_f64());
+        tracing::debug!(verb, outcome, micros = started.elapsed().as_micros() as u64, "extender");
+    }
+
+    /// Tells those who watch where a pod goes, or why it goes nowhere.
+    pub(super) fn decided_on_pod(&self, via: &'static str, pod: &str, gpus: u8, node: Result<&str, &str>) {
+        let decided = Decided::pod(via, pod, gpus, node);
+        self.metrics.decided(via, decided.status, 1);
+        self.history.decided([decided]);
     }
 
     /// The deadline of a call by its headers: what the caller says, and no later than the service allows.
@@ -99,7 +132,7 @@ pub fn router(app: &Arc<App>) -> Router {
         .route("/readyz", get(health::readyz))
         .route("/", get(page::index))
         .route("/page/{file}", get(page::part));
-    let admitted = read.merge(write).layer(from_fn_with_state(Arc::clone(app), guard::admit));
+    let admitted = read.merge(write).merge(extender::routes()).layer(from_fn_with_state(Arc::clone(app), guard::admit));
     // Those who measure must see a service that is full, too.
     let measured = Router::new().route("/metrics", get(metrics::metrics));
     let known = admitted.merge(measured).layer(from_fn_with_state(Arc::clone(app), guard::identify));
@@ -107,6 +140,7 @@ pub fn router(app: &Arc<App>) -> Router {
         .merge(open)
         .layer(DefaultBodyLimit::max(app.limits.body))
         .layer(from_fn(guard::catch_panic))
+        .layer(from_fn(guard::trace))
         .layer(from_fn_with_state(Arc::clone(app), metrics::measure))
         .with_state(Arc::clone(app))
 }

@@ -1,38 +1,64 @@
 //! What has happened elsewhere, done here: all of it, or nothing.
 
 use super::distinct;
+use super::gangs::{Gangs, News};
 use crate::anchor::{State, Transaction};
-use crate::cluster::{GpuMask, InstanceId, JobId, JobSpec, JobTimes, NodeId, WHOLE_GPU};
+use crate::cluster::{GpuMask, InstanceId, JobId, JobSpec, JobTimes, MAX_GPUS, NodeId, WHOLE_GPU};
 use crate::formats::{EditSpec, MoveSpec, SeatSpec, StartSpec};
 
-/// Applies edits in their order and returns the nodes that changed, or which edit is not possible and why; the state is
-/// then as it was.
-pub(super) fn apply(state: &mut State, edits: &[EditSpec]) -> Result<Vec<NodeId>, (usize, String)> {
+/// Applies edits in their order and returns the nodes that changed, or which edit is not possible and why; all is then as
+/// it was.
+pub(super) fn apply(state: &mut State, gangs: &mut Gangs, edits: &[EditSpec]) -> Result<Vec<NodeId>, (usize, String)> {
     let mark = state.cluster().mark_jobs();
     let mut ended = Vec::new();
     let mut transaction = state.begin();
     let mut done = Ok(());
+    let mut news = gangs.news();
     for (at, edit) in edits.iter().enumerate() {
-        done = step(&mut transaction, edit, &mut ended).map_err(|why| (at, why));
+        done = step(&mut transaction, edit, &mut ended, &mut news).map_err(|why| (at, why));
         if done.is_err() {
             break;
         }
     }
+    let news = news.done();
     if let Err(refused) = done {
         drop(transaction);
         state.forget_since(mark);
         state.enqueue(|cluster| ended.iter().rev().for_each(|&job| cluster.restore_name(job)));
         return Err(refused);
     }
+    gangs.learn(news);
     let touched = transaction.log().iter().map(|edit| edit.node()).collect();
     transaction.commit();
     Ok(distinct(touched))
 }
 
-fn step(transaction: &mut Transaction<'_>, edit: &EditSpec, ended: &mut Vec<JobId>) -> Result<(), String> {
+fn step(
+    transaction: &mut Transaction<'_>,
+    edit: &EditSpec,
+    ended: &mut Vec<JobId>,
+    news: &mut News<'_>,
+) -> Result<(), String> {
     match edit {
-        EditSpec::Start(job) => start(transaction, job),
-        EditSpec::End(name) => end(transaction, name, ended),
+        EditSpec::Start(job) => {
+            start(transaction, job)?;
+            news.started(&job.job, job.gang.as_deref());
+            Ok(())
+        }
+        EditSpec::Wait(job) if find_running(transaction, &job.job).is_ok() => {
+            Err(format!("found job {:?}, expected one that does not run", job.job))
+        }
+        EditSpec::Wait(job) if usize::from(job.gpus) > MAX_GPUS => {
+            Err(format!("found {} GPUs, expected at most {MAX_GPUS}", job.gpus))
+        }
+        EditSpec::Wait(job) => {
+            news.waits(job);
+            Ok(())
+        }
+        EditSpec::End(name) => {
+            let waited = news.ended(name);
+            if waited && find_running(transaction, name).is_err() { Ok(()) } else { end(transaction, name, ended) }
+        }
         EditSpec::Moves(moves) => migrate(transaction, moves),
         EditSpec::Cordon(name) => {
             let node = find_node(transaction, name)?;

@@ -11,7 +11,7 @@ use super::Live;
 use crate::cluster::{Cluster, DomainId, GpuMask, ModelId, Node, NodeId, RackId};
 use crate::serve::fault::ServeError;
 use crate::serve::version::Version;
-pub use totals::{Gang, Product, Totals};
+pub use totals::{GangRoom, Product, Totals};
 
 /// What of a cluster stays as it is from one snapshot to the next, a column a field. Where a node names no rack, domain or
 /// model, the number is -1.
@@ -135,7 +135,7 @@ impl Live {
             }
             None => vec![now; rows.len()],
         };
-        let totals = Totals::of(state);
+        let totals = Totals::of(state, &self.gangs);
         let picture = Picture { version: self.version, topology, since: self.changed, rows, totals, changed };
         Ok(Arc::clone(self.pictures.last.insert(Arc::new(picture))))
     }

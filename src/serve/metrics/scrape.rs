@@ -11,7 +11,7 @@ use prometheus_client::registry::Unit;
 
 use super::Seen;
 use crate::serve::engine::{Engine, EngineCounts};
-use crate::serve::live::{Gang, Picture, Product, Totals};
+use crate::serve::live::{GangRoom, Picture, Product, Totals};
 
 /// So many models are told apart; GPUs of any further ones are counted together, as `other`.
 const MOST_PRODUCTS: usize = 32;
@@ -106,7 +106,9 @@ impl Out<'_> {
         let share = |part: f64| if totals.nodes() == 0 { 0.0 } else { part / totals.nodes() as f64 };
         self.gauge("fragmentation_ratio", "The share of partial nodes, F", &share(totals.partial as f64))?;
         self.gauge("sif_ratio", "The share of avoidable partial nodes, SIF", &share(totals.n_sif as f64))?;
-        self.gauge("running_jobs", "Jobs that run", &totals.running_jobs)
+        self.gauge("running_jobs", "Jobs that run", &totals.running_jobs)?;
+        self.gauge("waiting_jobs", "Jobs that are known to wait", &totals.waiting_jobs)?;
+        self.gauge("waiting_gpus", "GPUs that those jobs ask for", &totals.waiting_gpus)
     }
 
     fn gpus(&mut self, totals: &Totals) -> Result<(), Error> {
@@ -128,7 +130,7 @@ impl Out<'_> {
         self.gauges("gpus", "GPUs by state and model", labelled)
     }
 
-    fn gangs(&mut self, gangs: &[Gang]) -> Result<(), Error> {
+    fn gangs(&mut self, gangs: &[GangRoom]) -> Result<(), Error> {
         let labelled = gangs.iter().flat_map(|gang| {
             let levels = [("cluster", gang.cluster), ("rack", gang.rack), ("domain", gang.domain)];
             levels.map(|(level, n)| {

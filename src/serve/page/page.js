@@ -123,6 +123,7 @@ function showTotals({ totals, version, backend, age_s, waiting }) {
     ["Empty nodes", count(totals.empty), `of ${count(nodes)}, ${count(totals.unschedulable)} unschedulable`],
     ...(gang ? [[`Largest gang of ${gang.gpus_per_instance}s`, `${count(gang.cluster)} GPUs`, `in a rack ${count(gang.rack)}, in a domain ${count(gang.domain)}`]] : []),
     ["Jobs running", count(totals.running_jobs), `${count(totals.intact_racks)} racks, ${count(totals.intact_domains)} domains intact`],
+    ["Jobs waiting", count(totals.waiting_jobs), totals.waiting_jobs ? `for ${count(totals.waiting_gpus)} GPUs` : "none that the service was told of"],
   ]);
   map.canvas.setAttribute("aria-label", `Map of ${count(nodes)} nodes: ${count(totals.empty)} empty, ${count(totals.partial)} partial, ${count(totals.full)} full`);
 }

@@ -107,6 +107,11 @@ fn shares_are_counted_in_thousandths() {
     assert_eq!(answer["nearest"], json!({"fit": 2, "of": 3, "place": [{"node": "a", "instances": 2}]}));
     let table = of_files(&cluster, &[share("s", 150)], "explain --format table");
     assert!(table.contains("0.600 GPUs are free on schedulable nodes, 0.450 are asked for."), "{table}");
+    // A share that is placed says how much of its device it got.
+    let placed: Value = serde_json::from_str(&of_files(&cluster, &[share("s", 150)], "place")).unwrap();
+    assert_eq!(placed["instances"][2], json!({"node": "a", "gpus": [1], "gpu_milli": 150}));
+    let table = of_files(&cluster, &[share("s", 150)], "place --format table");
+    assert!(table.contains("left of shared GPUs   0.600  0.150  -0.450"), "{table}");
     // So are they by `place --explain`.
     let placed: Value = serde_json::from_str(&of_files(&cluster, &[share("s", 250)], "place --explain")).unwrap();
     let told = &placed["explain"];

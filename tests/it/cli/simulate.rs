@@ -118,6 +118,8 @@ fn windows_take_what_was_submitted_in_them() {
 #[test]
 fn what_is_wrong_is_told_and_nothing_is_written() {
     for (words, expected) in [
+        ("simulate --trace trace.jsonl --policy compass,compass", "found compass twice, expected it once"),
+        ("simulate --trace trace.jsonl --policy compass,compass:every-event", "found compass"),
         ("simulate --trace trace.jsonl --policy fdg", "there is no policy \"fdg\""),
         ("simulate --trace trace.jsonl --policy best-fit:never", "found a trigger for \"best-fit\""),
         ("simulate --trace trace.jsonl --eta 1.5", "1.5"),

@@ -9,6 +9,7 @@ use slotwise::cluster::gpu_indices;
 use slotwise::formats::*;
 
 use super::{holdings, told};
+use crate::spoil::spoil;
 
 /// What a dump is made of.
 struct World {
@@ -251,23 +252,7 @@ fn broken_dumps_are_refused_in_words_or_read_but_never_a_panic() {
     for round in 0..rounds {
         let world = world(round % 20);
         let mut bytes = [world.text(), world.json(true), world.json(false)][round as usize % 3].clone().into_bytes();
-        for _ in 0..random.random_range(1..5) {
-            let at = random.random_range(0..bytes.len());
-            match random.random_range(0..5) {
-                0 => bytes.truncate(at + 1),
-                1 => bytes[at] = random.random(),
-                2 => drop(bytes.remove(at)),
-                3 => drop(bytes.splice(at..at, words[random.random_range(0..words.len())].bytes())),
-                _ => {
-                    let piece: Vec<u8> = bytes[at..].iter().copied().take(200).collect();
-                    let to = random.random_range(0..=bytes.len());
-                    drop(bytes.splice(to..to, piece));
-                }
-            }
-            if bytes.is_empty() {
-                break;
-            }
-        }
+        spoil(&mut bytes, &words, &mut random);
         match read_slurm_from("dump", &bytes[..]) {
             Ok(mut import) => {
                 import.snapshot.cluster.check_books().unwrap();

@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::anchor::State;
 use crate::cluster::{MAX_GPUS, PoolId, Within};
 use crate::decide::stranded_by_pool;
+use crate::serve::live::Gangs;
 
 /// The sizes of instances for which gangs are counted.
 const SIZES: [u8; 5] = [1, 2, 4, 8, 16];
@@ -26,7 +27,7 @@ pub struct Product {
 
 /// The largest gang that fits at once now on schedulable nodes, GPUs alone, in GPUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Gang {
+pub struct GangRoom {
     /// GPUs of each of its instances.
     pub gpus_per_instance: u8,
     /// Anywhere.
@@ -57,13 +58,17 @@ pub struct Totals {
     /// N·SIF: avoidable partial nodes.
     pub n_sif: i64,
     /// Gangs of instances of 1, 2, 4, … GPUs, up to the largest node.
-    pub gangs: Vec<Gang>,
+    pub gangs: Vec<GangRoom>,
     /// Racks of schedulable nodes that hold nothing.
     pub intact_racks: u64,
     /// NVLink domains of schedulable nodes that hold nothing.
     pub intact_domains: u64,
     /// Jobs that run.
     pub running_jobs: u64,
+    /// Jobs that are known to wait: those of a Kubernetes cluster that is followed, or that edits told of.
+    pub waiting_jobs: u64,
+    /// The GPUs that they ask for.
+    pub waiting_gpus: u64,
 }
 
 impl Totals {
@@ -79,8 +84,10 @@ impl Totals {
 
     /// Counts. The state is only changed in that its pools remember their Φ*. O(nodes + jobs), and a Φ* for each pool that
     /// has changed.
-    pub(super) fn of(state: &mut State) -> Self {
+    pub(super) fn of(state: &mut State, gangs: &Gangs) -> Self {
         let mut totals = Self { phi_star: state.phi_star(), n_sif: state.n_sif(), ..Self::default() };
+        let (waiting_jobs, waiting_gpus) = gangs.waiting();
+        (totals.waiting_jobs, totals.waiting_gpus) = (waiting_jobs as u64, waiting_gpus);
         let state = &*state;
         totals.count_nodes(state);
         totals.count_gpus(state);
@@ -151,7 +158,7 @@ impl Totals {
         }
         let most = |regions: &[[u64; SIZES.len()]], at: usize| regions.iter().map(|sums| sums[at]).max().unwrap_or(0);
         let sizes = SIZES.iter().enumerate().filter(|&(_, &size)| usize::from(size) <= largest);
-        let gang = |(at, &gpus_per_instance)| Gang {
+        let gang = |(at, &gpus_per_instance)| GangRoom {
             gpus_per_instance,
             cluster: all[at],
             rack: most(&racks, at),
@@ -179,7 +186,7 @@ mod tests {
             {"name":"d","gpus":4,"rack":"s"}],
           "running":[{"job":"x","gpus_per_instance":2,"models":["H100"],"instances":[{"node":"a"},{"node":"b"},{"node":"c"}]}]}"#;
         let mut state = State::new(read_cluster_from("test", snapshot.as_bytes()).unwrap().cluster);
-        let totals = Totals::of(&mut state);
+        let totals = Totals::of(&mut state, &Gangs::default());
         // Only instances of 2 run, on H100 alone: one of the 5 free on b, and all of d, are of no use.
         let product = |product: Option<&str>, [allocated, free, stranded, unavailable]: [u64; 4]| Product {
             product: product.map(str::to_owned),
@@ -192,7 +199,7 @@ mod tests {
         assert_eq!((totals.empty, totals.partial, totals.full, totals.unschedulable), (1, 3, 0, 1));
         assert_eq!(totals.free_nodes, [0, 0, 0, 0, 1, 1, 1, 0, 0]);
         assert_eq!(totals.phi_star + totals.n_sif as u64, 3);
-        let gang = |gpus_per_instance, cluster, rack, domain| Gang { gpus_per_instance, cluster, rack, domain };
+        let gang = |gpus_per_instance, cluster, rack, domain| GangRoom { gpus_per_instance, cluster, rack, domain };
         assert_eq!(totals.gangs, [gang(1, 15, 11, 6), gang(2, 14, 10, 6), gang(4, 12, 8, 4), gang(8, 0, 0, 0)]);
         assert_eq!((totals.intact_racks, totals.intact_domains, totals.running_jobs), (1, 0, 1));
     }

@@ -93,7 +93,9 @@ impl Browser {
     /// Waits until an expression is true.
     pub(super) fn wait_for(&mut self, expression: &str) {
         let start = Instant::now();
-        while self.eval(&format!("Boolean({expression})")) != json!(true) {
+        // Before the page is there, it has none of its parts.
+        let attempt = format!("(() => {{ try {{ return Boolean({expression}); }} catch {{ return false; }} }})()");
+        while self.eval(&attempt) != json!(true) {
             assert!(start.elapsed() < PATIENCE, "waited for {expression}: {:?}", self.complaints);
             std::thread::sleep(Duration::from_millis(50));
         }

@@ -1,22 +1,43 @@
-//! What the service shows those who watch: metrics, the page and its data, by the program as it runs.
+//! The page: its data, who gets it, and what a browser makes of it.
+
+#[cfg(unix)]
+mod browser;
+#[cfg(unix)]
+mod shown;
+
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-mod browser;
-mod exposition;
-mod metrics;
-mod page;
-mod service;
-
-use service::Service;
+use super::Service;
 
 const TOKEN: &str = "0123456789abcdef-page";
 
-/// A cluster whose words come from somebody else.
-const HOSTILE: &str = "<img src=x onerror=\"window.hacked=1\">\\\n";
+/// A word from somebody else.
+pub(super) const HOSTILE: &str = "<img src=x onerror=\"window.hacked=1\">\\\n";
 
 fn state(service: &Service, query: &str) -> Value {
-    service.get_json(&format!("/v1/page/state{query}"))
+    service.get(&format!("/v1/page/state{query}")).json()
+}
+
+pub(super) fn post(service: &Service, path: &str, body: &Value) -> Value {
+    let reply = service.post(path, body.to_string());
+    assert_eq!(reply.status, 200, "{path}: {}", reply.text());
+    reply.json()
+}
+
+pub(super) fn put_cluster(service: &Service, snapshot: &Value) -> Value {
+    let reply = service.put("/v1/cluster", snapshot.to_string());
+    assert_eq!(reply.status, 200, "{}", reply.text());
+    reply.json()
+}
+
+/// A file that holds a token, and the folder that goes with it.
+fn token_file(token: &str) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("token");
+    std::fs::write(&path, token).unwrap();
+    (folder, path)
 }
 
 fn strings(value: &Value) -> Vec<&str> {
@@ -26,7 +47,7 @@ fn strings(value: &Value) -> Vec<&str> {
 #[test]
 fn only_what_is_new_is_sent() {
     let service = Service::start(&["--cluster", "synthetic:800:3"]);
-    let topology = service.get_json("/v1/page/cluster");
+    let topology = service.get("/v1/page/cluster").json();
     assert_eq!(topology["nodes"].as_array().unwrap().len(), 100);
     assert_eq!(strings(&topology["models"]), ["H100"]);
     for column in ["rack", "domain", "model", "devices", "usable"] {
@@ -38,7 +59,7 @@ fn only_what_is_new_is_sent() {
     assert_eq!(first["nodes"]["busy"].as_array().unwrap().len(), 100);
     assert_eq!(first["decisions"], json!({"next": 0, "items": []}));
     // The busy devices are those that the snapshot says.
-    let snapshot = service.get_json("/v1/cluster");
+    let snapshot = service.get("/v1/cluster").json();
     let mut busy = vec![0; 100];
     for job in snapshot["running"].as_array().unwrap() {
         for instance in job["instances"].as_array().unwrap() {
@@ -57,11 +78,11 @@ fn only_what_is_new_is_sent() {
     };
     let same = state(&service, &since(&first));
     assert_eq!(same["nodes"], json!({"at": [], "busy": [], "anchors": [], "shared": [], "closed": []}));
-    service.post("/v1/edits", &json!({"edits": [{"cordon": "n7"}]}));
+    post(&service, "/v1/edits", &json!({"edits": [{"cordon": "n7"}]}));
     let queue = json!([
         {"job": "fits", "gpus_per_instance": 8, "instances": 2},
         {"job": "never", "gpus_per_instance": 8, "instances": 1000}]);
-    let placed = service.post("/v1/place", &json!({"queue": queue, "policy": "best-fit", "commit": true}));
+    let placed = post(&service, "/v1/place", &json!({"queue": queue, "policy": "best-fit", "commit": true}));
     let second = state(&service, &since(&first));
     assert_eq!(second["version"], placed["version"]);
     let instances = placed["decisions"][0]["instances"].as_array().unwrap();
@@ -83,11 +104,12 @@ fn only_what_is_new_is_sent() {
     // Whoever knows another life of the service, or another cluster, gets all of it.
     let other = state(&service, "?since=0000000000000000-1&samples=900&decisions=900");
     assert_eq!((&other["nodes"]["at"], &other["decisions"]), (&Value::Null, &state(&service, "")["decisions"]));
-    let put = service.put("/v1/cluster", &snapshot);
+    let put = put_cluster(&service, &snapshot);
     let third = state(&service, &since(&second));
     assert_eq!((&third["nodes"]["at"], &third["topology"]), (&Value::Null, &put["version"]));
-    let (status, body) = service.get("/v1/page/state?since=7");
-    assert_eq!(status, 400, "{body}");
+    let refused = service.get("/v1/page/state?since=7");
+    let body = refused.text();
+    assert_eq!(refused.status, 400, "{body}");
     assert!(body.contains("bad-input") && body.contains("since"), "{body}");
 }
 
@@ -96,7 +118,7 @@ fn a_cluster_of_100_000_gpus_is_told_at_once() {
     let service = Service::start(&["--cluster", "synthetic:100000"]);
     // Each of these changes something, so that the columns and sums are made anew.
     for round in 0..20 {
-        service.post("/v1/edits", &json!({"edits": [{"cordon": format!("n{round}")}]}));
+        post(&service, "/v1/edits", &json!({"edits": [{"cordon": format!("n{round}")}]}));
         state(&service, "");
         service.get("/metrics");
     }
@@ -111,20 +133,23 @@ fn a_cluster_of_100_000_gpus_is_told_at_once() {
 
 #[test]
 fn only_the_empty_page_is_for_everybody() {
-    let (_folder, token) = service::token_file(TOKEN);
+    let (_folder, token) = token_file(TOKEN);
     let service = Service::start(&["--cluster", "synthetic:80", "--token-file", token.to_str().unwrap()]);
     for open in ["/", "/page/page.js", "/page/page.css", "/page/icon.svg"] {
-        let response = service.agent().get(service.url(open)).call().unwrap();
-        assert_eq!(response.status(), 200, "{open}");
-        let header = |name: &str| response.headers()[name].to_str().unwrap().to_owned();
-        assert!(header("content-security-policy").starts_with("default-src 'none'; script-src 'self';"), "{open}");
-        assert!(!header("content-security-policy").contains("unsafe"), "{open}");
-        assert_eq!(header("x-content-type-options"), "nosniff");
+        let reply = service.get(open);
+        assert_eq!(reply.status, 200, "{open}");
+        let policy = reply.header("content-security-policy").unwrap();
+        assert!(policy.starts_with("default-src 'none'; script-src 'self';") && !policy.contains("unsafe"), "{open}");
+        assert_eq!(reply.header("x-content-type-options"), Some("nosniff"));
+        assert!(!reply.text().contains("://") || open == "/page/icon.svg", "{open} names another place");
     }
-    assert_eq!(service.get("/page/other.js").0, 404);
-    for closed in ["/metrics", "/v1/page/state", "/v1/page/cluster"] {
-        assert_eq!(service.get(closed).0, 401, "{closed}");
-        let call = service.agent().get(service.url(closed)).header("Authorization", format!("Bearer {TOKEN}")).call();
-        assert_eq!(call.unwrap().status(), 200, "{closed}");
+    assert_eq!(service.get("/page/other.js").status, 404);
+    let closed = ["/metrics", "/v1/page/state", "/v1/page/cluster"];
+    for path in closed {
+        assert_eq!(service.get(path).status, 401, "{path}");
+    }
+    let service = service.showing(TOKEN);
+    for path in closed {
+        assert_eq!(service.get(path).status, 200, "{path}");
     }
 }

@@ -1,5 +1,7 @@
 //! `/metrics`: what Prometheus can read, what agrees with an audit, and no more series than there may be.
 
+mod exposition;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
@@ -9,14 +11,15 @@ use slotwise::cluster::{ClusterBuilder, NodeSpec};
 use slotwise::evaluate::Cpu;
 use slotwise::serve::{Engine, Live, Metrics};
 
-use super::HOSTILE;
-use super::exposition::{Family, read};
-use super::service::Service;
+use super::Service;
+use super::page::{HOSTILE, post, put_cluster};
+use exposition::{Family, read};
 
 fn scrape(service: &Service) -> BTreeMap<String, Family> {
-    let (status, text) = service.get("/metrics");
-    assert_eq!(status, 200, "{text}");
-    read(&text)
+    let reply = service.get("/metrics");
+    assert_eq!(reply.status, 200, "{}", reply.text());
+    assert_eq!(reply.header("content-type"), Some("text/plain; version=0.0.4; charset=utf-8"));
+    read(&reply.text())
 }
 
 /// The value of a sample whose labels these are.
@@ -34,8 +37,11 @@ fn value(families: &BTreeMap<String, Family>, name: &str, labels: &[(&str, &str)
 #[test]
 fn names_and_kinds_are_as_prometheus_has_them() {
     let service = Service::start(&["--cluster", "synthetic:800"]);
-    service
-        .post("/v1/place", &json!({"queue": [{"job": "a"}, {"job": "b", "instances": 999, "gpus_per_instance": 8}]}));
+    post(
+        &service,
+        "/v1/place",
+        &json!({"queue": [{"job": "a", "instances": 1, "gpus_per_instance": 2}, {"job": "b", "instances": 999, "gpus_per_instance": 8}]}),
+    );
     service.get("/v1/page/state?since=7");
     let families = scrape(&service);
     for (name, family) in &families {
@@ -86,13 +92,14 @@ fn the_gauges_are_what_an_audit_says() {
     let origin = "synthetic:2000:7";
     let service = Service::start(&["--cluster", origin]);
     // At random, so that there is something to say.
-    let jobs: Vec<Value> = (0..60).map(|i| json!({"job": format!("j{i}"), "gpus_per_instance": i % 7 + 1})).collect();
-    service.post("/v1/place", &json!({"queue": jobs, "policy": "random", "commit": true}));
-    service.post("/v1/edits", &json!({"edits": [{"cordon": "n3"}, {"cordon": "n249"}]}));
+    let jobs: Vec<Value> =
+        (0..60).map(|i| json!({"job": format!("j{i}"), "instances": 1, "gpus_per_instance": i % 7 + 1})).collect();
+    post(&service, "/v1/place", &json!({"queue": jobs, "policy": "random", "commit": true}));
+    post(&service, "/v1/edits", &json!({"edits": [{"cordon": "n3"}, {"cordon": "n249"}]}));
     let families = scrape(&service);
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("cluster.json");
-    std::fs::write(&file, service.get("/v1/cluster").1).unwrap();
+    std::fs::write(&file, service.get("/v1/cluster").body).unwrap();
     let output =
         Command::new(env!("CARGO_BIN_EXE_slotwise")).arg("audit").arg("--cluster").arg(&file).output().unwrap();
     let audit: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -137,14 +144,14 @@ fn whatever_is_sent_makes_few_series() {
     let series = || scrape(&service).values().map(|family| family.samples.len()).sum::<usize>();
     assert_eq!(value(&scrape(&service), "slotwise_cluster_loaded", &[]), 0.0);
     for i in 0..50 {
-        assert_eq!(service.get(&format!("/{i}/{}", "x".repeat(i))).0, 404);
+        assert_eq!(service.get(&format!("/{i}/{}", "x".repeat(i))).status, 404);
     }
     let other = [("method", "GET"), ("endpoint", "other"), ("outcome", "not-found")];
     assert_eq!(value(&scrape(&service), "slotwise_requests_total", &other), 50.0);
     assert!(series() < 80, "{}", series());
     let nodes: Vec<Value> =
         (0..200).map(|i| json!({"name": format!("n{i}"), "gpus": 1, "model": format!("{HOSTILE}{i}")})).collect();
-    service.put("/v1/cluster", &json!({"nodes": nodes}));
+    put_cluster(&service, &json!({"nodes": nodes}));
     let families = scrape(&service);
     let gpus = &families["slotwise_gpus"].samples;
     assert_eq!(gpus.len(), 4 * 33);
@@ -164,7 +171,7 @@ fn the_board_asks_only_for_what_there_is() {
     let metrics = Metrics::new(engine);
     metrics.see(Some(picture), "cpu");
     metrics.request("GET", "/", "ok", 0.001);
-    metrics.extender("filter", "ok", 0.001);
+    metrics.extender("filter", "placed", 0.001);
     metrics.decided("filter", "placed", 1);
     let families = read(&metrics.text().unwrap());
     drop(metrics);

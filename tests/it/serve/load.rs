@@ -1,0 +1,129 @@
+//! Many callers at once, for long, with the service killed and started again among them.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::{Service, start};
+
+/// Resident memory in MiB, where the system tells it.
+fn memory_mib(id: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{id}/status")).ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
+    Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? >> 10)
+}
+
+/// 64 callers: edits of their own nodes, scores that they know the answer of, and calls of the extender, all with a deadline.
+/// No answer is lost or wrong, and memory stays where it is.
+#[test]
+fn callers_get_right_answers_under_load() {
+    let (callers, time) = match std::env::var_os("SLOTWISE_NIGHTLY") {
+        Some(_) => (64, Duration::from_secs(60)),
+        None => (16, Duration::from_secs(4)),
+    };
+    let service = Service::with_nodes(callers, &[]);
+    let (ended, answers, busy) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
+    let names: Vec<String> = (0..callers).map(|n| format!("n{n}")).collect();
+    let begun = Instant::now();
+    let mut before = None;
+    std::thread::scope(|scope| {
+        for caller in 0..callers {
+            let (service, ended, answers, busy, names) = (&service, &ended, &answers, &busy, &names);
+            scope.spawn(move || {
+                let deadline = [("slotwise-deadline-ms", "20000")];
+                let mut held = 0_u64;
+                for round in 0_u64.. {
+                    if ended.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    let gpus = 1 + (round * 7 + caller as u64) % 8;
+                    let (edit, after) = match held {
+                        0 => (start(&format!("j{caller}"), gpus as u8, &format!("n{caller}")), gpus),
+                        _ => (format!(r#"{{"end":"j{caller}"}}"#), 0),
+                    };
+                    // The same id until there is an answer: sent again, it is done once.
+                    let edit = format!(r#"{{"id":"{caller}-{round}","edits":[{edit}]}}"#);
+                    loop {
+                        let reply = service.post_with("/v1/edits", &edit, &deadline);
+                        match reply.status {
+                            200 => break,
+                            429 => busy.fetch_add(1, Ordering::Relaxed),
+                            other => panic!("{other}: {}", reply.text()),
+                        };
+                    }
+                    held = after;
+                    let candidate = json!({"queue": [{"job": "q", "instances": 1, "gpus_per_instance": gpus}],
+                        "candidates": [{"job": "q", "candidate": "c", "place": [{"node": format!("n{caller}")}]}]});
+                    let reply = service.post_with("/v1/score", candidate.to_string(), &deadline);
+                    if reply.status == 200 {
+                        assert_eq!(reply.json()["rows"][0]["feasible"], json!(held + gpus <= 8));
+                        answers.fetch_add(1, Ordering::Relaxed);
+                    } else {
+                        assert_eq!(reply.status, 429, "{}", reply.text());
+                    }
+                    let pod = json!({"metadata": {"name": "p", "namespace": "s"}, "spec": {"containers":
+                        [{"resources": {"limits": {"nvidia.com/gpu": "8"}}}]}});
+                    let body = json!({"Pod": pod, "NodeNames": names}).to_string();
+                    let reply = service.post("/v1/extender/filter", body);
+                    if reply.status == 200 {
+                        assert_eq!(reply.json()["Error"], json!(""));
+                        answers.fetch_add(1, Ordering::Relaxed);
+                    } else {
+                        assert_eq!(reply.status, 429);
+                    }
+                }
+            });
+        }
+        while begun.elapsed() < time {
+            std::thread::sleep(Duration::from_millis(100));
+            if begun.elapsed() > time / 4 && before.is_none() {
+                before = memory_mib(service.child.id());
+            }
+        }
+        ended.store(true, Ordering::Relaxed);
+    });
+    let after = memory_mib(service.child.id());
+    println!(
+        "{callers} callers, {:?}: {} answers, {} told to come again, memory {before:?} then {after:?} MiB",
+        begun.elapsed(),
+        answers.load(Ordering::Relaxed),
+        busy.load(Ordering::Relaxed)
+    );
+    assert!(answers.load(Ordering::Relaxed) > callers as u64);
+    if let (Some(before), Some(after)) = (before, after) {
+        assert!(after <= before + before / 2 + 32, "{before} MiB, then {after} MiB");
+    }
+}
+
+/// Killed under load, the service knows nothing, says so, and is as useful as before once its client has put the truth again.
+#[test]
+fn killed_under_load_it_is_filled_again() {
+    let mut truth: Vec<String> = Vec::new();
+    for life in 0..3 {
+        let service = Service::start(&[]);
+        assert_eq!(service.post("/v1/edits", r#"{"edits":[]}"#).json()["error"], "no-cluster");
+        assert_eq!(service.put("/v1/cluster", super::snapshot(8)).status, 200);
+        assert_eq!(service.post("/v1/edits", format!(r#"{{"edits":[{}]}}"#, truth.join(","))).status, 200);
+        for job in 0..2 {
+            let edit = start(&format!("j{life}-{job}"), 3, &format!("n{}", life * 2 + job));
+            assert_eq!(service.post("/v1/edits", format!(r#"{{"edits":[{edit}]}}"#)).status, 200);
+            truth.push(edit);
+        }
+        let running = service.get("/v1/cluster").json()["running"].as_array().unwrap().len();
+        assert_eq!(running, truth.len());
+        let address = service.address().to_owned();
+        let killer = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(50));
+            service.kill();
+        });
+        // Calls at the moment of its death end with an error, and never hang.
+        while let Ok(mut stream) = std::net::TcpStream::connect(&address) {
+            use std::io::{Read, Write};
+            let _ = stream.set_read_timeout(Some(Duration::from_secs(20)));
+            let _ = write!(stream, "GET /v1/version HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+            let _ = stream.read_to_end(&mut Vec::new());
+        }
+        killer.join().unwrap();
+    }
+}
