@@ -6,7 +6,7 @@ use serde::ser::{SerializeSeq, Serializer};
 use super::explain::OffersOut;
 use super::json::append_line;
 use crate::anchor::Migration;
-use crate::cluster::{Cluster, GpuMask, NodeId, gpu_indices};
+use crate::cluster::{Cluster, GpuMask, GroupedJob, JobId, NodeId, gpu_indices};
 use crate::decide::{Decision, Status};
 
 /// Appends the line of a decision, as the contract of `place` has it.
@@ -27,7 +27,7 @@ pub fn explained_decision_json(
     decision: &Decision,
     explain: Option<&OffersOut<'_>>,
 ) -> Result<(), serde_json::Error> {
-    let job = cluster.job_name(decision.job);
+    let job = cluster.whole_job_name(decision.job);
     let migrations = Migrations { cluster, migrations: &decision.migrations };
     let (status, why) = match decision.status {
         Status::Removed => return append_line(out, &RemoveLine { job, status: "removed", migrations }),
@@ -35,11 +35,14 @@ pub fn explained_decision_json(
         Status::Placed => ("placed", None),
         Status::Blocked(why) => ("blocked", Some(why.name())),
     };
-    let request = cluster.request_of(decision.job);
-    let gpu_milli = request.is_share().then_some(request.gpu_milli);
+    let grouped = cluster.grouped_job_of(decision.job);
+    // Of several groups each says its own.
+    let gpu_milli = if grouped.is_none() { share_of(cluster, decision.job) } else { None };
     let instances = Instances { cluster, placements: &decision.placements, gpu_milli };
-    let &Decision { delta_sif_nodes, in_abs, .. } = decision;
-    append_line(out, &SubmitLine { job, status, why, instances, migrations, delta_sif_nodes, in_abs, explain })
+    let groups = grouped.map(|job| groups(cluster, job, &decision.placements));
+    let &Decision { delta_sif_nodes, in_abs, proven, .. } = decision;
+    let line = SubmitLine { job, status, why, proven, instances, groups, migrations, delta_sif_nodes, in_abs, explain };
+    append_line(out, &line)
 }
 
 #[derive(Serialize)]
@@ -47,12 +50,38 @@ struct SubmitLine<'a> {
     job: &'a str,
     status: &'static str,
     why: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    proven: Option<bool>,
     instances: Instances<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    groups: Option<Vec<GroupOut<'a>>>,
     migrations: Migrations<'a>,
     delta_sif_nodes: Option<i64>,
     in_abs: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     explain: Option<&'a OffersOut<'a>>,
+}
+
+/// The thousandths of a device that each instance has, where it shares one.
+fn share_of(cluster: &Cluster, job: JobId) -> Option<u16> {
+    let request = cluster.request_of(job);
+    request.is_share().then_some(request.gpu_milli)
+}
+
+#[derive(Serialize)]
+struct GroupOut<'a> {
+    instances: Instances<'a>,
+}
+
+/// The instances of each group, of a job that is blocked none.
+fn groups<'a>(cluster: &'a Cluster, job: GroupedJob, placements: &'a [(NodeId, GpuMask)]) -> Vec<GroupOut<'a>> {
+    let mut rest = placements;
+    let group = |id| {
+        let (own, others) = rest.split_at(rest.len().min(cluster.job(id).instances() as usize));
+        rest = others;
+        GroupOut { instances: Instances { cluster, placements: own, gpu_milli: share_of(cluster, id) } }
+    };
+    job.jobs().map(group).collect()
 }
 
 #[derive(Serialize)]

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args as ClapArgs, ValueEnum};
 
-use super::EvaluateArgs;
+use super::{EvaluateArgs, integer};
 use crate::formats::TopologyKeys;
 use crate::serve::ServeFile;
 
@@ -34,13 +34,13 @@ pub(in super::super) struct ServeArgs {
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub(in super::super) tls_client_ca: Option<PathBuf>,
     /// The largest body in MiB
-    #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = clap::value_parser!(u32).range(8..=4096))]
+    #[arg(long, value_name = "MIB", default_value_t = 64, value_parser = integer::<u32>(8..=4096))]
     pub(in super::super) max_body: u32,
     /// Calls at a time; more are told to come again
-    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=65536))]
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = integer::<u32>(1..=65536))]
     pub(in super::super) max_calls: u32,
     /// How long a call may take, in milliseconds, whatever its caller would wait
-    #[arg(long, value_name = "MS", default_value_t = 30_000, value_parser = clap::value_parser!(u32).range(1..=3_600_000))]
+    #[arg(long, value_name = "MS", default_value_t = 30_000, value_parser = integer::<u32>(1..=3_600_000))]
     pub(in super::super) call_timeout: u32,
     /// Follow a live cluster: nodes and pods as the API server tells of them; clients change nothing then
     #[arg(long, value_enum, conflicts_with = "cluster")]
@@ -55,7 +55,7 @@ pub(in super::super) struct ServeArgs {
     #[arg(long, value_name = "POLICY", default_value = "compass", value_parser = ["compass", "best-fit", "first-fit", "worst-fit"])]
     pub(in super::super) extender_policy: String,
     /// When the extender answers, decided or not, in milliseconds; less than the scheduler's httpTimeout
-    #[arg(long, value_name = "MS", default_value_t = 150, value_parser = clap::value_parser!(u32).range(1..=60_000))]
+    #[arg(long, value_name = "MS", default_value_t = 150, value_parser = integer::<u32>(1..=60_000))]
     pub(in super::super) extender_deadline: u32,
     /// Print a file that goes with these options, and end
     #[arg(long, value_name = "WHAT", value_parser = file())]

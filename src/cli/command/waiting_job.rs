@@ -12,18 +12,35 @@ use crate::workload::QueueEntry;
 /// The most names that an error lists.
 const LISTED: usize = 3;
 
-/// The job that is named, or the only one. It may go by what its owner calls it, if no other job is called so.
+/// The job that is named, or the only one; one of several groups is refused.
 ///
 /// # Errors
-/// If there is none of that name, or not one alone.
+/// If there is none of that name, or not one alone, or it has several groups.
 pub(super) fn waiting_job(
     name: Option<&str>,
     origin: &str,
     waiting: &Waiting,
     cluster: &Cluster,
 ) -> Result<JobId, Failure> {
+    let job = named(name, origin, waiting, cluster)?;
+    if cluster.grouped_job_of(job).is_none() {
+        return Ok(job);
+    }
+    let name = cluster.whole_job_name(job);
+    Err(Failure::input(format_args!(
+        "found the job {name:?} of several groups, for which no moves are planned, expected a job of one; audit --queue \
+         says whether it fits"
+    )))
+}
+
+/// The job that is named, or the only one. It may go by what its owner calls it, if no other job is called so.
+///
+/// # Errors
+/// If there is none of that name, or not one alone.
+fn named(name: Option<&str>, origin: &str, waiting: &Waiting, cluster: &Cluster) -> Result<JobId, Failure> {
     let Waiting { queue, own_names } = waiting;
-    let submitted = || queue.iter().filter(|entry| matches!(entry, QueueEntry::Submit(_))).map(|entry| entry.job());
+    let submits = |entry: &&QueueEntry| matches!(entry, QueueEntry::Submit(_) | QueueEntry::SubmitGroups(_));
+    let submitted = || queue.iter().filter(submits).map(|entry| entry.job());
     let Some(name) = name else {
         return match (submitted().next(), submitted().count()) {
             (Some(job), 1) => Ok(job),
@@ -32,21 +49,22 @@ pub(super) fn waiting_job(
             }
         };
     };
-    if let Some(job) = submitted().find(|&job| cluster.job_name(job) == name) {
+    if let Some(job) = submitted().find(|&job| cluster.whole_job_name(job) == name) {
         return Ok(job);
     }
     let called: BTreeSet<&str> = own_names.iter().filter(|(own, _)| own == name).map(|(_, job)| &**job).collect();
-    let jobs: Vec<JobId> = submitted().filter(|&job| called.contains(cluster.job_name(job))).collect();
+    let jobs: Vec<JobId> = submitted().filter(|&job| called.contains(cluster.whole_job_name(job))).collect();
     match &jobs[..] {
         &[job] => Ok(job),
         [] => {
-            let names = submitted().map(|job| cluster.job_name(job)).chain(own_names.iter().map(|(own, _)| &**own));
+            let names =
+                submitted().map(|job| cluster.whole_job_name(job)).chain(own_names.iter().map(|(own, _)| &**own));
             let near = nearest(name, names);
             let such = if near.is_empty() { String::new() } else { format!(", such as {}", near.join(", ")) };
             Err(Failure::input(format_args!("--job: found {name:?}, expected a job that {origin} submits{such}")))
         }
         several => {
-            let names: Vec<&str> = several.iter().take(LISTED).map(|&job| cluster.job_name(job)).collect();
+            let names: Vec<&str> = several.iter().take(LISTED).map(|&job| cluster.whole_job_name(job)).collect();
             let more = if several.len() > LISTED { ", …" } else { "" };
             Err(Failure::input(format_args!(
                 "--job: found {name:?}, which {} jobs of {origin} are called, expected one of {}{more}",

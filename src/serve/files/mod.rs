@@ -98,9 +98,13 @@ mod tests {
     #[test]
     fn the_manifest_asks_for_the_least_rights() {
         let text = include_str!("manifest.yaml");
-        let role: serde_json::Value =
-            text.split("\n---\n").map(|part| serde_saphyr::from_str(part).unwrap()).find(|part: &serde_json::Value| part["kind"] == "ClusterRole").unwrap();
-        let rules = serde_json::json!([{"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["list", "watch"]}]);
+        let role: serde_json::Value = text
+            .split("\n---\n")
+            .map(|part| serde_saphyr::from_str(part).unwrap())
+            .find(|part: &serde_json::Value| part["kind"] == "ClusterRole")
+            .unwrap();
+        let rules =
+            serde_json::json!([{"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["list", "watch"]}]);
         assert_eq!(role["rules"], rules);
     }
 }

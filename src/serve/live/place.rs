@@ -72,7 +72,9 @@ impl Live {
 fn release_names(state: &mut crate::anchor::State, queue: &[QueueEntry]) {
     state.enqueue(|cluster| {
         for entry in queue {
-            cluster.release_name(entry.job());
+            for job in cluster.whole_job(entry.job()) {
+                cluster.release_name(job);
+            }
         }
     });
 }
