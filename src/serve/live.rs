@@ -22,7 +22,7 @@ pub use applied::{MOST_IDS, MOST_KEPT_BYTES};
 pub use gangs::{Gang, Gangs};
 use picture::Pictures;
 pub use picture::{GangRoom, NodeRow, Picture, Product, Topology, Totals};
-pub use place::PlaceCall;
+pub use place::{PlaceCall, Show};
 use resident::Resident;
 use score::Scoring;
 pub use score::{Candidates, ScoreCall, Scored, resolve_candidates};
