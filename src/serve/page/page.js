@@ -121,7 +121,7 @@ function showTotals({ totals, version, backend, age_s, waiting }) {
     ["Avoidable partial nodes", count(totals.n_sif), `SIF ${share(totals.n_sif, nodes).toFixed(4)}`],
     ["Partial nodes", count(totals.partial), `F ${share(totals.partial, nodes).toFixed(4)}, Φ* ${count(totals.phi_star)}`],
     ["Empty nodes", count(totals.empty), `of ${count(nodes)}, ${count(totals.unschedulable)} unschedulable`],
-    ...(gang ? [[`Largest gang of ${gang.gpus_per_instance}s`, `${count(gang.cluster)} GPUs`, `in a rack ${count(gang.rack)}, in a domain ${count(gang.domain)}`]] : []),
+    ...(gang ? [[`Largest gang of ${gang.gpus_per_instance}s, GPUs`, count(gang.cluster), `in a rack ${count(gang.rack)}, in a domain ${count(gang.domain)}`]] : []),
     ["Jobs running", count(totals.running_jobs), `${count(totals.intact_racks)} racks, ${count(totals.intact_domains)} domains intact`],
     ["Jobs waiting", count(totals.waiting_jobs), totals.waiting_jobs ? `for ${count(totals.waiting_gpus)} GPUs` : "none that the service was told of"],
   ]);
