@@ -175,7 +175,8 @@ The job is planned for alone, on the cluster as it is; nothing is carried out.
 A move takes one running instance to another schedulable node. Never moved:
 jobs that are not migratable, and those of --pin. A running job keeps its
 models, CPU and memory, and its instances stay together if it says within.
-Shares of a GPU stay where they are. For a job of several groups no plan is made.
+Shares of a GPU stay where they are. A job of several groups that ask for the same GPUs is
+taken as one group, with the most CPU and memory of each; for others no plan is made.
 Of a PodDisruptionBudget in a kubernetes: dump no more pods move than it allows
 now (status.disruptionsAllowed): with stop-first in all, with hitless at a time,
 so that there none or any number may. Where that costs moves a plan of the

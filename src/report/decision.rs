@@ -35,12 +35,11 @@ pub fn explained_decision_json(
         Status::Placed => ("placed", None),
         Status::Blocked(why) => ("blocked", Some(why.name())),
     };
-    let grouped = cluster.grouped_job_of(decision.job);
-    // Of several groups each says its own.
-    let gpu_milli = if grouped.is_none() { share_of(cluster, decision.job) } else { None };
-    let instances = Instances { cluster, placements: &decision.placements, gpu_milli };
-    let groups = grouped.map(|job| groups(cluster, job, &decision.placements));
+    let groups = cluster.grouped_job_of(decision.job).map(|job| groups(cluster, job, &decision.placements));
+    let alone = Instances { cluster, placements: &decision.placements, gpu_milli: share_of(cluster, decision.job) };
+    let instances = AllInstances { alone, groups: groups.as_deref() };
     let &Decision { delta_sif_nodes, in_abs, proven, .. } = decision;
+    let groups = groups.as_deref();
     let line = SubmitLine { job, status, why, proven, instances, groups, migrations, delta_sif_nodes, in_abs, explain };
     append_line(out, &line)
 }
@@ -52,9 +51,9 @@ struct SubmitLine<'a> {
     why: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     proven: Option<bool>,
-    instances: Instances<'a>,
+    instances: AllInstances<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    groups: Option<Vec<GroupOut<'a>>>,
+    groups: Option<&'a [GroupOut<'a>]>,
     migrations: Migrations<'a>,
     delta_sif_nodes: Option<i64>,
     in_abs: Option<bool>,
@@ -98,8 +97,14 @@ struct Instances<'a> {
     gpu_milli: Option<u16>,
 }
 
-impl Serialize for Instances<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+/// All instances of a job: of several groups those of one after another.
+struct AllInstances<'a> {
+    alone: Instances<'a>,
+    groups: Option<&'a [GroupOut<'a>]>,
+}
+
+impl Instances<'_> {
+    fn list<L: SerializeSeq>(&self, list: &mut L) -> Result<(), L::Error> {
         #[derive(Serialize)]
         struct Instance<'a> {
             node: &'a str,
@@ -107,10 +112,27 @@ impl Serialize for Instances<'_> {
             #[serde(skip_serializing_if = "Option::is_none")]
             gpu_milli: Option<u16>,
         }
-        let mut list = serializer.serialize_seq(Some(self.placements.len()))?;
-        for &(node, gpus) in self.placements {
+        self.placements.iter().try_for_each(|&(node, gpus)| {
             let (node, gpus) = (self.cluster.node_name(node), Mask(gpus));
-            list.serialize_element(&Instance { node, gpus, gpu_milli: self.gpu_milli })?;
+            list.serialize_element(&Instance { node, gpus, gpu_milli: self.gpu_milli })
+        })
+    }
+}
+
+impl Serialize for Instances<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut list = serializer.serialize_seq(Some(self.placements.len()))?;
+        self.list(&mut list)?;
+        list.end()
+    }
+}
+
+impl Serialize for AllInstances<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut list = serializer.serialize_seq(Some(self.alone.placements.len()))?;
+        match self.groups {
+            None => self.alone.list(&mut list)?,
+            Some(groups) => groups.iter().try_for_each(|group| group.instances.list(&mut list))?,
         }
         list.end()
     }

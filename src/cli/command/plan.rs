@@ -28,7 +28,7 @@ pub(super) fn run(args: &PlanArgs, options: &Options, talk: &Talk) -> Result<(),
     let goal = match (&args.queue, args.free_nodes) {
         (Some(origin), _) => {
             let waiting = input::waiting(origin, &mut cluster, talk)?;
-            let job = waiting_job(args.job.as_deref(), origin, &waiting, &cluster)?;
+            let job = waiting_job(args.job.as_deref(), origin, &waiting, &mut cluster, talk)?;
             note_share(&cluster, job, talk);
             Goal::Job(job)
         }

@@ -76,7 +76,7 @@ fn what_does_not_take_groups_says_so() {
     let output = run(&format!("score {SMALL} --candidates {}", candidates.display()));
     refused("score", &output, &["k.jsonl:2: job:", "\"g1\" of several groups"]);
     for command in ["plan", "explain"] {
-        refused(command, &run(&format!("{command} {SMALL} --job g2")), &["\"g2\" of several groups"]);
+        refused(command, &run(&format!("{command} {SMALL} --job g2")), &["\"g2\" of groups that ask for unlike GPUs"]);
         refused(command, &run(&format!("{command} {SMALL} --job g2/1")), &["\"g2/1\", expected a job that"]);
     }
     refused(
@@ -87,4 +87,29 @@ fn what_does_not_take_groups_says_so() {
     // All blocked jobs are told of, those of several groups in a line.
     let output = run(&format!("place {SMALL} --policy best-fit --explain --format table"));
     assert!(text(&output.stdout).contains("large, 100 × 8 + 1 × 0 GPUs: blocked by capacity\n"));
+}
+
+/// What is planned for the most of each group is enough for all of them.
+#[test]
+fn groups_of_the_same_gpus_are_planned_as_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let cluster = write(
+        "c.json",
+        r#"{"nodes": [{"name": "a", "gpus": 8, "cpu_milli": 900}, {"name": "b", "gpus": 8, "cpu_milli": 900}],
+        "running": [{"job": "r", "gpus_per_instance": 1, "instances": [{"node": "a"}]},
+                    {"job": "s", "gpus_per_instance": 1, "instances": [{"node": "b"}]}]}"#,
+    );
+    let queue = write("q.jsonl", r#"{"job": "g", "groups": [{"instances": 1, "gpus_per_instance": 0, "cpu_milli": 1},
+        {"instances": 1, "gpus_per_instance": 7, "cpu_milli": 100}, {"instances": 1, "gpus_per_instance": 7, "cpu_milli": 200}]}"#.replace('\n', " ").as_str());
+    let output = run(&format!("plan --cluster {cluster} --queue {queue} --format json"));
+    let plan: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&plan["moves"], &plan["job"]), (&serde_json::json!(0), &serde_json::json!("g (as one group)")));
+    assert_eq!(plan["place"].as_array().unwrap().len(), 2);
+    assert!(text(&output.stderr).contains("\"g\" has several groups"), "{}", text(&output.stderr));
+    assert!(run(&format!("explain --cluster {cluster} --queue {queue}")).status.success());
 }
