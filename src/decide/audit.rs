@@ -50,11 +50,9 @@ pub struct Audit {
 /// O(nodes + instances), what Compact takes on a copy, and a Φ* for each pool, domain and rack.
 pub fn audit(state: &mut State, waiting: Option<&[JobId]>) -> Audit {
     let (compacted, compaction) = compaction::compacted(state);
-    let asked = stranded::asked(state.cluster(), waiting);
     let mut pools = Vec::with_capacity(state.pools().len());
-    for pool in (0..state.pools().len() as u32).map(PoolId) {
-        let mut figures = pool_figures(state, &compacted, pool);
-        figures.stranded = stranded::stranded(state.cluster(), state.pool(pool).nodes(), pool, &asked);
+    for (pool, stranded) in (0..).map(PoolId).zip(stranded_by_pool(state, waiting)) {
+        let figures = Figures { stranded, ..pool_figures(state, &compacted, pool) };
         pools.push(PoolFigures { pool, figures });
     }
     let largest = state.pools().iter().map(PoolState::capacity).max().unwrap_or(0);
@@ -74,4 +72,14 @@ pub fn audit(state: &mut State, waiting: Option<&[JobId]>) -> Audit {
     };
     audit.findings = findings::findings(state.cluster(), &audit);
     audit
+}
+
+/// What nothing can use of the free GPUs of each pool, in file order: what an audit says of them, without the rest of it.
+///
+/// O(nodes + jobs + requests).
+pub fn stranded_by_pool(state: &State, waiting: Option<&[JobId]>) -> Vec<Stranded> {
+    let cluster = state.cluster();
+    let asked = stranded::asked(cluster, waiting);
+    let pools = (0..).map(PoolId).zip(state.pools());
+    pools.map(|(id, pool)| stranded::stranded(cluster, pool.nodes(), id, &asked)).collect()
 }

@@ -27,7 +27,7 @@ mod why;
 
 pub use audit::{
     Audit, Compaction, Figures, Measure, NoThreshold, NodesByFree, Part, Pending, PendingGroups, PendingJobs,
-    PoolFigures, RegionFigures, Regions, StartableJobs, Stranded, Threshold, WccFigures, audit,
+    PoolFigures, RegionFigures, Regions, StartableJobs, Stranded, Threshold, WccFigures, audit, stranded_by_pool,
 };
 pub use commit_loop::{CommitLoop, PlaceOptions};
 pub use decision::{Decision, Status};

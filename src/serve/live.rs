@@ -3,11 +3,13 @@
 mod applied;
 mod edit;
 mod gangs;
+mod picture;
 mod place;
 mod resident;
 mod score;
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::fault::ServeError;
 use super::version::{Epoch, Version};
@@ -18,7 +20,9 @@ use crate::formats::{EditSpec, Snapshot, read_cluster_from, write_cluster};
 use applied::Applied;
 pub use applied::{MOST_IDS, MOST_KEPT_BYTES};
 pub use gangs::{Gang, Gangs};
-pub use place::PlaceCall;
+use picture::Pictures;
+pub use picture::{GangRoom, NodeRow, Picture, Product, Topology, Totals};
+pub use place::{PlaceCall, Show};
 use resident::Resident;
 use score::Scoring;
 pub use score::{Candidates, ScoreCall, Scored, resolve_candidates};
@@ -49,6 +53,8 @@ pub struct Changed {
 /// The cluster, its version, and the device that it is resident on.
 pub struct Live {
     version: Version,
+    /// When it came to be.
+    changed: Instant,
     state: Option<State>,
     gangs: Gangs,
     applied: Applied,
@@ -56,6 +62,7 @@ pub struct Live {
     scoring: Scoring,
     /// The cluster of this version, where somebody has asked for it.
     copy: Option<Arc<Cluster>>,
+    pictures: Pictures,
 }
 
 impl std::fmt::Debug for Live {
@@ -69,12 +76,14 @@ impl Live {
     pub fn new(backend: Box<dyn Backend>) -> Self {
         Self {
             version: Version { epoch: Epoch::new(), generation: 0 },
+            changed: Instant::now(),
             state: None,
             gangs: Gangs::default(),
             applied: Applied::default(),
             resident: Resident::new(backend),
             scoring: Scoring::default(),
             copy: None,
+            pictures: Pictures::default(),
         }
     }
 
@@ -145,6 +154,7 @@ impl Live {
         self.gangs = Gangs::default();
         self.applied = Applied::default();
         self.resident.forget();
+        self.pictures = Pictures::default();
         self.advance()
     }
 
@@ -154,6 +164,7 @@ impl Live {
         self.gangs = Gangs::default();
         self.applied = Applied::default();
         self.resident.forget();
+        self.pictures = Pictures::default();
         self.advance();
     }
 
@@ -183,6 +194,7 @@ impl Live {
 
     fn advance(&mut self) -> Version {
         self.version.generation += 1;
+        self.changed = Instant::now();
         self.copy = None;
         self.version
     }

@@ -1,13 +1,17 @@
 //! The process: listens, serves, and ends in order.
 
 use std::net::{SocketAddr, TcpListener};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+use std::time::Instant;
+
+use tokio::time::MissedTickBehavior;
 
 use axum_server::tls_rustls::{RustlsAcceptor, RustlsConfig};
 
 use super::connections::Gate;
 use super::engine::Engine;
+use super::history::{SAMPLE_EVERY, Sample};
 use super::http::{App, router};
 use super::live::Live;
 use super::options::ServeOptions;
@@ -75,6 +79,7 @@ async fn serve(
     let handle = axum_server::Handle::new();
     let (stopping, limits) = (handle.clone(), app.limits);
     let service = router(&app).into_make_service_with_connect_info::<SocketAddr>();
+    tokio::spawn(sample(Arc::downgrade(&app)));
     // Listens for the signals before anybody is told that the service is there.
     let signals = signals()?;
     tokio::spawn(async move {
@@ -99,6 +104,20 @@ async fn serve(
         Some(config) => {
             let tls = RustlsAcceptor::new(config).handshake_timeout(limits.head_time);
             serve!(server.acceptor(tls.acceptor(gate)))
+        }
+    }
+}
+
+/// Samples the cluster from time to time, as long as the service is there.
+async fn sample(app: Weak<App>) {
+    let mut turn = tokio::time::interval(SAMPLE_EVERY);
+    turn.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        turn.tick().await;
+        let Some(app) = app.upgrade() else { return };
+        let deadline = Instant::now().checked_add(SAMPLE_EVERY);
+        if let Ok(picture) = app.engine.run(deadline, Live::picture).await {
+            app.history.sample(Sample::of(&picture, app.engine.waiting()));
         }
     }
 }

@@ -5,6 +5,8 @@ mod extender;
 mod hostile;
 mod latency;
 mod load;
+mod metrics;
+mod page;
 mod security;
 
 use std::io::{BufRead, BufReader};
@@ -78,7 +80,7 @@ impl Service {
     /// With a cluster of `nodes` nodes of 8 GPUs, n0 and so on, four to a rack.
     pub(crate) fn with_nodes(nodes: usize, options: &[&str]) -> Self {
         let service = Self::start(options);
-        assert_eq!(service.put("/v1/cluster", &snapshot(nodes)).status, 200);
+        assert_eq!(service.put("/v1/cluster", snapshot(nodes)).status, 200);
         service
     }
 

@@ -14,6 +14,8 @@ none; a change with an id is made once, however often it is sent.
   POST /v1/place       {\"version\":…, \"id\":\"…\", \"queue\":[…], \"policy\":\"compass\",
                         \"commit\":false}
   GET  /healthz, /readyz
+  GET  /metrics        for Prometheus
+  GET  /               a page: the map of the cluster, what was decided, latency
 version and id may be left out. start holds an element of a snapshot's running;
 queue and candidates hold the objects that queue and candidate files have a line
 each. The header slotwise-deadline-ms says how long a caller waits. Errors are

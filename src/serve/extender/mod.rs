@@ -217,7 +217,7 @@ async fn filter(Shared(app): Shared<Arc<App>>, body: Bytes) -> Response {
         json(&answer(&args, &names, &|_| true))
     };
     let Ask::Pod(pod) = ask else { return pass_on("not-ours") };
-    let name = Arc::clone(&pod.name);
+    let (name, gpus) = (Arc::clone(&pod.name), pod.gpus);
     let decided = match decide(&app, started, pod, Arc::clone(&names)).await {
         Ok(decided) => decided,
         Err(error) => {
@@ -230,6 +230,7 @@ async fn filter(Shared(app): Shared<Arc<App>>, body: Bytes) -> Response {
         Err(reason) => (None, reason.as_str()),
     };
     app.count_extender("filter", if chosen.is_some() { "placed" } else { "blocked" }, started);
+    app.decided_on_pod("filter", &name, gpus, chosen.ok_or(reason));
     tracing::debug!(pod = &*name, node = chosen, reason, "filter");
     let unknown: Vec<&str> = decided.unknown.iter().map(|&at| names.get(at as usize)).collect();
     let keeps = |name: &str| chosen == Some(name) || unknown.contains(&name);

@@ -17,6 +17,10 @@ struct Problem<'a> {
     version: Option<Version>,
 }
 
+/// The word of the error that a response is, for those who count.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fault(pub(super) &'static str);
+
 impl IntoResponse for ServeError {
     fn into_response(self) -> Response {
         let status = match &self {
@@ -34,6 +38,7 @@ impl IntoResponse for ServeError {
         };
         let mut response = json(&Problem { error: self.word(), message: self.to_string(), version });
         *response.status_mut() = status;
+        response.extensions_mut().insert(Fault(self.word()));
         if matches!(self, Self::Busy) {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
         }

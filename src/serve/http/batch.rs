@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 use super::App;
 use super::answer::{json, json_bytes, listed};
 use super::body::{lines, read};
+use super::told::Told;
 use crate::anchor::Trigger;
 use crate::decide::{PlaceOptions, Policy};
 use crate::formats::{
@@ -184,11 +185,14 @@ pub(super) async fn place(Shared(app): Shared<Arc<App>>, headers: HeaderMap, bod
     let options = PlaceOptions { policy, trigger, migration_budget, seed, threads: 1, ..PlaceOptions::default() };
     let call = PlaceCall { condition: condition(version, id)?, options, commit };
     let queue = lines(&queue);
+    let told = Arc::clone(&app);
     let changed = app
         .engine
         .run(deadline, move |live| {
             let read = |cluster: &mut _| Ok(read_queue_from("queue", &queue[..], cluster)?.0);
+            let mut told = Told::new(&told, "place", commit);
             live.place(&call, read, &mut |out, cluster, decision| {
+                told.keep(cluster, decision);
                 decision_json(out, cluster, decision).map_err(|error| ServeError::Failed(error.to_string()))
             })
         })

@@ -13,8 +13,8 @@ use tracing::Instrument;
 use super::App;
 use crate::serve::fault::ServeError;
 
-/// Lets a call in that shows the token, while there is room for it.
-pub(super) async fn admit(Shared(app): Shared<Arc<App>>, request: Request, next: Next) -> Response {
+/// Lets a call in that shows the token.
+pub(super) async fn identify(Shared(app): Shared<Arc<App>>, request: Request, next: Next) -> Response {
     if let Some(token) = &app.token {
         let shown = request.headers().get(header::AUTHORIZATION).map(HeaderValue::as_bytes);
         if !shown.is_some_and(|shown| token.is_shown_by(shown)) {
@@ -22,6 +22,11 @@ pub(super) async fn admit(Shared(app): Shared<Arc<App>>, request: Request, next:
             return (StatusCode::UNAUTHORIZED, challenge, "a bearer token is expected\n").into_response();
         }
     }
+    next.run(request).await
+}
+
+/// Lets a call in while there is room for it.
+pub(super) async fn admit(Shared(app): Shared<Arc<App>>, request: Request, next: Next) -> Response {
     if app.closing.load(Ordering::Relaxed) {
         return ServeError::Closing.into_response();
     }

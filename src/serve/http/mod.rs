@@ -5,6 +5,9 @@ mod batch;
 mod body;
 mod guard;
 mod health;
+mod metrics;
+mod page;
+mod told;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,11 +15,14 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::HeaderMap;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{get, post, put};
 
 use super::engine::Engine;
 use super::extender::{self, Extender, ExtenderOptions};
 use super::fault::ServeError;
+use super::history::{Decided, History};
+use super::metrics::Metrics;
 use super::options::{Limits, Token};
 use super::watch::Binder;
 pub(super) use answer::json;
@@ -37,6 +43,10 @@ pub struct App {
     pub aside: tokio::sync::Semaphore,
     /// Permits for calls, so that memory stays bounded: a body may be as large as the limit.
     pub calls: Arc<tokio::sync::Semaphore>,
+    /// What is counted and measured.
+    pub metrics: Metrics,
+    /// What has happened lately.
+    pub history: History,
     /// The scheduler extender.
     pub extender: Extender,
     /// Whether a Kubernetes cluster is followed: clients change nothing then.
@@ -51,6 +61,8 @@ impl App {
     /// Around an engine.
     pub fn new(engine: Engine, limits: Limits, token: Option<Token>, extender: ExtenderOptions) -> Self {
         Self {
+            metrics: Metrics::new(engine.clone()),
+            history: History::default(),
             engine,
             limits,
             token,
@@ -73,7 +85,15 @@ impl App {
 
     /// Counts a call of the extender.
     pub(super) fn count_extender(&self, verb: &'static str, outcome: &'static str, started: Instant) {
+        self.metrics.extender(verb, outcome, started.elapsed().as_secs_f64());
         tracing::debug!(verb, outcome, micros = started.elapsed().as_micros() as u64, "extender");
+    }
+
+    /// Tells those who watch where a pod goes, or why it goes nowhere.
+    pub(super) fn decided_on_pod(&self, via: &'static str, pod: &str, gpus: u8, node: Result<&str, &str>) {
+        let decided = Decided::pod(via, pod, gpus, node);
+        self.metrics.decided(via, decided.status, 1);
+        self.history.decided([decided]);
     }
 
     /// The deadline of a call by its headers: what the caller says, and no later than the service allows.
@@ -100,20 +120,27 @@ pub fn router(app: &Arc<App>) -> Router {
     let read = Router::new()
         .route("/v1/version", get(batch::version))
         .route("/v1/cluster", get(batch::get_cluster))
-        .route("/v1/score", post(batch::score));
+        .route("/v1/score", post(batch::score))
+        .route("/v1/page/cluster", get(page::cluster))
+        .route("/v1/page/state", get(page::state));
     let write = Router::new()
         .route("/v1/cluster", put(batch::put_cluster))
         .route("/v1/edits", post(batch::edit))
         .route("/v1/place", post(batch::place));
-    let open = Router::new().route("/healthz", get(health::healthz)).route("/readyz", get(health::readyz));
-    let guarded = read
-        .merge(write)
-        .merge(extender::routes())
-        .layer(axum::middleware::from_fn_with_state(Arc::clone(app), guard::admit));
-    guarded
+    let open = Router::new()
+        .route("/healthz", get(health::healthz))
+        .route("/readyz", get(health::readyz))
+        .route("/", get(page::index))
+        .route("/page/{file}", get(page::part));
+    let admitted = read.merge(write).merge(extender::routes()).layer(from_fn_with_state(Arc::clone(app), guard::admit));
+    // Those who measure must see a service that is full, too.
+    let measured = Router::new().route("/metrics", get(metrics::metrics));
+    let known = admitted.merge(measured).layer(from_fn_with_state(Arc::clone(app), guard::identify));
+    known
         .merge(open)
         .layer(DefaultBodyLimit::max(app.limits.body))
-        .layer(axum::middleware::from_fn(guard::catch_panic))
-        .layer(axum::middleware::from_fn(guard::trace))
+        .layer(from_fn(guard::catch_panic))
+        .layer(from_fn(guard::trace))
+        .layer(from_fn_with_state(Arc::clone(app), metrics::measure))
         .with_state(Arc::clone(app))
 }

@@ -19,6 +19,9 @@ pub struct PlaceCall {
     pub commit: bool,
 }
 
+/// Writes a decision on the cluster that it names.
+pub type Show<'a> = dyn FnMut(&mut Vec<u8>, &Cluster, &Decision) -> Result<(), ServeError> + 'a;
+
 impl Live {
     /// Decides the queue that `read` registers, in its order, and writes each decision by `show`. A call that only asks
     /// works on a copy of the state: O(cluster) beside the decisions.
@@ -29,7 +32,7 @@ impl Live {
         &mut self,
         call: &PlaceCall,
         read: impl FnOnce(&mut Cluster) -> Result<Queue, FormatError>,
-        show: &mut dyn FnMut(&mut Vec<u8>, &Cluster, &Decision) -> Result<(), ServeError>,
+        show: &mut Show<'_>,
     ) -> Result<Changed, ServeError> {
         if call.commit
             && let Some(done) = self.repeated(&call.condition)
