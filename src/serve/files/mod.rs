@@ -15,12 +15,20 @@ pub enum ServeFile {
     SystemdUnit,
     /// How to build a container image.
     Containerfile,
+    /// A board for Grafana, of what `/metrics` says.
+    GrafanaBoard,
 }
 
 impl ServeFile {
     /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::SchedulerConfig, Self::VolcanoConfig, Self::Manifest, Self::SystemdUnit, Self::Containerfile];
+    pub const ALL: [Self; 6] = [
+        Self::SchedulerConfig,
+        Self::VolcanoConfig,
+        Self::Manifest,
+        Self::SystemdUnit,
+        Self::Containerfile,
+        Self::GrafanaBoard,
+    ];
 
     /// The word on the command line.
     pub const fn name(self) -> &'static str {
@@ -30,6 +38,7 @@ impl ServeFile {
             Self::Manifest => "manifest",
             Self::SystemdUnit => "systemd-unit",
             Self::Containerfile => "containerfile",
+            Self::GrafanaBoard => "grafana-board",
         }
     }
 
@@ -42,6 +51,7 @@ impl ServeFile {
             Self::Manifest => include_str!("manifest.yaml"),
             Self::SystemdUnit => include_str!("slotwise.service"),
             Self::Containerfile => include_str!("Containerfile"),
+            Self::GrafanaBoard => include_str!("grafana-board.json"),
         };
         let deadline = options.extender.deadline.as_millis();
         let tls = match &options.tls {
