@@ -14,6 +14,7 @@
 //! | `curve.rs` | how few partial nodes each number of moves reaches |
 //! | `shares.rs` | a job of shares that fits as things are |
 //! | `budgets.rs` | a plan that keeps to disruption budgets |
+//! | `settings.rs` | what has to be settled before, whoever asks |
 //! | `question.rs`, `site.rs`, `find.rs` | the question and its answer; all of it put together |
 //! | `verdict.rs` | why there is no plan, and what little more would allow one |
 
@@ -31,6 +32,7 @@ mod pack;
 mod question;
 mod realise;
 mod room;
+mod settings;
 mod shares;
 mod site;
 mod steps;
@@ -41,5 +43,6 @@ pub use curve::{Curve, CurvePoint, curve};
 pub use integer::Effort;
 pub use question::{Cost, Goal, Plan, PlanOptions};
 pub use room::FewestMoves;
+pub use settings::{STEPS, first_without_seconds, pin};
 pub use steps::{Mode, Step};
 pub use verdict::{NoPlan, Relaxation};

@@ -36,6 +36,7 @@ mod operators;
 mod pinned;
 mod plan;
 mod serve;
+mod serve_grpc;
 mod shares;
 mod simulate;
 mod simulate_backfill;

@@ -15,12 +15,20 @@ pub enum ServeFile {
     SystemdUnit,
     /// How to build a container image.
     Containerfile,
+    /// The definition of the calls over gRPC.
+    Proto,
 }
 
 impl ServeFile {
     /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::SchedulerConfig, Self::VolcanoConfig, Self::Manifest, Self::SystemdUnit, Self::Containerfile];
+    pub const ALL: [Self; 6] = [
+        Self::SchedulerConfig,
+        Self::VolcanoConfig,
+        Self::Manifest,
+        Self::SystemdUnit,
+        Self::Containerfile,
+        Self::Proto,
+    ];
 
     /// The word on the command line.
     pub const fn name(self) -> &'static str {
@@ -30,6 +38,7 @@ impl ServeFile {
             Self::Manifest => "manifest",
             Self::SystemdUnit => "systemd-unit",
             Self::Containerfile => "containerfile",
+            Self::Proto => "proto",
         }
     }
 
@@ -42,6 +51,7 @@ impl ServeFile {
             Self::Manifest => include_str!("manifest.yaml"),
             Self::SystemdUnit => include_str!("slotwise.service"),
             Self::Containerfile => include_str!("Containerfile"),
+            Self::Proto => include_str!("../grpc/slotwise.proto"),
         };
         let deadline = options.extender.deadline.as_millis();
         let tls = match &options.tls {
@@ -98,9 +108,13 @@ mod tests {
     #[test]
     fn the_manifest_asks_for_the_least_rights() {
         let text = include_str!("manifest.yaml");
-        let role: serde_json::Value =
-            text.split("\n---\n").map(|part| serde_saphyr::from_str(part).unwrap()).find(|part: &serde_json::Value| part["kind"] == "ClusterRole").unwrap();
-        let rules = serde_json::json!([{"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["list", "watch"]}]);
+        let role: serde_json::Value = text
+            .split("\n---\n")
+            .map(|part| serde_saphyr::from_str(part).unwrap())
+            .find(|part: &serde_json::Value| part["kind"] == "ClusterRole")
+            .unwrap();
+        let rules =
+            serde_json::json!([{"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["list", "watch"]}]);
         assert_eq!(role["rules"], rules);
     }
 }
