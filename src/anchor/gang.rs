@@ -40,7 +40,8 @@ pub(super) fn place_gang(mover: &mut Mover<'_, '_>, job: JobId) -> bool {
     })
 }
 
-fn room_in(mover: &Mover<'_, '_>, nodes: &[NodeId], request: &Request) -> u64 {
+/// How many instances a region can take one by one.
+pub(super) fn room_in(mover: &Mover<'_, '_>, nodes: &[NodeId], request: &Request) -> u64 {
     let state = mover.transaction.state();
     if request.gpus == 0 {
         return nodes.iter().map(|&node| u64::from(cpu_only_room(mover, node, request))).sum();
@@ -49,7 +50,7 @@ fn room_in(mover: &Mover<'_, '_>, nodes: &[NodeId], request: &Request) -> u64 {
 }
 
 /// Whether a region has the GPUs at all.
-fn could_hold(mover: &Mover<'_, '_>, nodes: &[NodeId], request: &Request, wanted: u32) -> bool {
+pub(super) fn could_hold(mover: &Mover<'_, '_>, nodes: &[NodeId], request: &Request, wanted: u32) -> bool {
     let cluster = mover.transaction.cluster();
     if request.is_share() {
         return room_in(mover, nodes, request) >= u64::from(wanted);
@@ -58,7 +59,8 @@ fn could_hold(mover: &Mover<'_, '_>, nodes: &[NodeId], request: &Request, wanted
     free >= u64::from(wanted) * u64::from(request.gpus)
 }
 
-fn place_in(mover: &mut Mover<'_, '_>, job: JobId, request: &Request, region: Option<&[NodeId]>) -> bool {
+/// Places all instances of the job on the nodes of a region, or on any. False, with nothing changed, if it cannot be done.
+pub(super) fn place_in(mover: &mut Mover<'_, '_>, job: JobId, request: &Request, region: Option<&[NodeId]>) -> bool {
     let id = mover.transaction.cluster().job(job).request();
     let scope = Scope::new(mover.transaction.state_mut(), id, region);
     if mover.transaction.cluster().job(job).instances() == 1 && request.gpus > 0 {

@@ -3,6 +3,7 @@
 mod choose;
 mod compact;
 mod gang;
+mod groups;
 mod mover;
 mod operators;
 mod pair;
@@ -15,7 +16,7 @@ mod state;
 mod transaction;
 
 pub use choose::takes;
-pub use operators::{compact, place, remove, remove_together};
+pub use operators::{compact, place, place_groups, remove, remove_together};
 pub use pool_state::PoolState;
 pub use rules::{Rules, Trigger, Variant};
 pub use shape::{Kind, Outside, Shape};

@@ -40,12 +40,11 @@ impl<'t, 's> Mover<'t, 's> {
         }
         let Some(from) = held.node() else { return false };
         let (from, to) = (cluster.node(from), cluster.node(to));
-        let alone = job.instances() == 1;
         match cluster.request(job.request()).within {
             None => true,
             Some(within) => {
                 let region = to.region(within);
-                region.is_some() && (alone || region == from.region(within))
+                region.is_some() && (region == from.region(within) || cluster.stands_alone(held.job()))
             }
         }
     }

@@ -2,12 +2,13 @@
 
 use super::compact::{compact as compact_pool, drain_excess, replace_excess};
 use super::gang::{fill_vacancy, place_gang};
+use super::groups::place_groups as place_all;
 use super::mover::Mover;
 use super::paper;
 use super::rules::{Rules, Trigger, Variant};
 use super::shape::{Kind, Shape};
 use super::transaction::Transaction;
-use crate::cluster::{JobId, PoolId, slot_width};
+use crate::cluster::{GroupedJob, JobId, PoolId, slot_width};
 
 /// Places all instances of a job inside Σ, with the moves that the rules allow, compaction included.
 ///
@@ -21,19 +22,50 @@ pub fn place(transaction: &mut Transaction<'_>, job: JobId, rules: &Rules) -> bo
     }
     let mut mover = Mover::new(transaction, rules);
     let mut placed = place_gang(&mut mover, job);
-    let compactable = rules.trigger != Trigger::Never && rules.variant == Variant::Invariant;
-    if !placed && compactable && may_fit_when_compact(&mover, job) {
-        let before = mover.transaction.log().len();
-        compact_dirty(&mut mover);
-        for pool in 0..mover.transaction.state().pools().len() as u32 {
-            drain_excess(&mut mover, PoolId(pool));
-        }
-        placed = mover.transaction.log().len() > before && place_gang(&mut mover, job);
+    if !placed && compactable(rules) && may_fit_when_compact(&mover, job) {
+        placed = compact_now(&mut mover) && place_gang(&mut mover, job);
     }
     if placed {
         after_event(&mut mover, rules);
     }
     placed
+}
+
+/// The same for all groups of a job as one event, in the first of these orders of the groups that does.
+pub fn place_groups(transaction: &mut Transaction<'_>, job: GroupedJob, orders: &[Vec<JobId>], rules: &Rules) -> bool {
+    if !transaction.start_groups(job) {
+        return false;
+    }
+    let mut mover = Mover::new(transaction, rules);
+    let mut placed = place_all(&mut mover, job, orders);
+    if !placed && compactable(rules) && may_fit_all(&mover, job) {
+        placed = compact_now(&mut mover) && place_all(&mut mover, job, orders);
+    }
+    if placed {
+        after_event(&mut mover, rules);
+    }
+    placed
+}
+
+/// The same condition for each group that asks GPUs, of which there must be one.
+fn may_fit_all(mover: &Mover<'_, '_>, job: GroupedJob) -> bool {
+    let asks = |group: &JobId| mover.transaction.cluster().request_of(*group).gpus > 0;
+    job.jobs().any(|group| asks(&group)) && job.jobs().filter(asks).all(|group| may_fit_when_compact(mover, group))
+}
+
+/// Whether the rules allow a compaction for a job that does not fit.
+fn compactable(rules: &Rules) -> bool {
+    rules.trigger != Trigger::Never && rules.variant == Variant::Invariant
+}
+
+/// Compacts for a job that does not fit. False if that changed nothing.
+fn compact_now(mover: &mut Mover<'_, '_>) -> bool {
+    let before = mover.transaction.log().len();
+    compact_dirty(mover);
+    for pool in 0..mover.transaction.state().pools().len() as u32 {
+        drain_excess(mover, PoolId(pool));
+    }
+    mover.transaction.log().len() > before
 }
 
 /// A necessary condition for a job to fit after compaction, from counts alone: it spares the compaction of a cluster for

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::state::State;
-use crate::cluster::{Cluster, Edit, EditError, GpuMask, InstanceId, JobId, NodeId, lowest_gpus};
+use crate::cluster::{Cluster, Edit, EditError, GpuMask, GroupedJob, InstanceId, JobId, NodeId, lowest_gpus};
 
 /// A running instance that a committed decision moved to another node (net: what lies between does not count).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,8 +32,21 @@ pub struct Checkpoint {
 pub(super) struct Journal {
     log: Vec<Edit>,
     origins: Origins,
-    /// The job that this decision starts: its instances have no origin.
-    starting: Option<JobId>,
+    /// The jobs that this decision starts: their instances have no origin.
+    starting: Starting,
+}
+
+/// Jobs that a decision starts, which are numbered without a gap.
+#[derive(Clone, Copy, Debug, Default)]
+struct Starting {
+    first: u32,
+    jobs: u32,
+}
+
+impl Starting {
+    fn contains(self, job: JobId) -> bool {
+        job.0.wrapping_sub(self.first) < self.jobs
+    }
 }
 
 /// Instances that ran when the transaction began and were freed since, in that order, and where each was. Most events
@@ -95,7 +108,7 @@ impl State {
     /// Opens a decision.
     pub fn begin(&mut self) -> Transaction<'_> {
         debug_assert!(self.journal.log.is_empty());
-        self.journal.starting = None;
+        self.journal.starting = Starting::default();
         Transaction { state: self }
     }
 }
@@ -125,8 +138,15 @@ impl Transaction<'_> {
     /// Returns false if the numbers ran out; see [`Cluster::number_instances`].
     #[must_use]
     pub fn start(&mut self, job: JobId) -> bool {
-        self.state.journal.starting = Some(job);
+        self.state.journal.starting = Starting { first: job.0, jobs: 1 };
         self.state.number_instances(job)
+    }
+
+    /// The same of all groups of a job.
+    #[must_use]
+    pub fn start_groups(&mut self, job: GroupedJob) -> bool {
+        self.state.journal.starting = Starting { first: job.first().0, jobs: job.jobs().len() as u32 };
+        job.jobs().all(|group| self.state.number_instances(group))
     }
 
     /// Puts an instance that holds nothing on these devices.
@@ -197,7 +217,7 @@ impl Transaction<'_> {
 
     /// Whether moving this instance would add to [`Transaction::n_freed`].
     pub fn counts_as_move(&self, instance: InstanceId) -> bool {
-        self.state.journal.starting != Some(self.cluster().instance(instance).job())
+        !self.state.journal.starting.contains(self.cluster().instance(instance).job())
             && self.state.journal.origins.get(instance).is_none()
     }
 
@@ -258,7 +278,7 @@ impl Transaction<'_> {
         let starting = self.state.journal.starting;
         let is_new = |instance: &InstanceId| match self.state.journal.origins.get(*instance) {
             Some(origin) => origin.node != node,
-            None => starting == Some(self.cluster().instance(*instance).job()),
+            None => starting.contains(self.cluster().instance(*instance).job()),
         };
         let mut new: Vec<InstanceId> = self.cluster().instances_on(node).filter(is_new).collect();
         new.sort_unstable();

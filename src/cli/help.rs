@@ -33,7 +33,8 @@ instances are required:
 gpus of a node: 1 to 16 devices; unavailable: those that are broken;
 schedulable false: nothing is placed there. Without cpu_milli or memory_mib a
 node is unlimited; on a job they count per instance. An instance without gpus
-holds the lowest free ones.
+holds the lowest free ones. \"group_of\": \"b\" makes jobs called b/1, b/2, … that
+follow each other the groups of one job: see queues.
 "
     };
 }
@@ -51,6 +52,12 @@ running job. gpus_per_instance 0 asks for CPU and memory alone:
 left out, and so may cpu_milli and memory_mib, which are per instance). With
 gpus_per_instance 1, \"gpu_milli\":250 asks a quarter of a device: several such
 shares may lie on one, which counts as one busy GPU. Shares are never moved.
+Instances that are unlike are groups of one job, which start together or not at
+all; within holds for all of them, and remove for the whole job:
+  {\"job\":\"b\",\"within\":\"rack\",\"groups\":[
+   {\"instances\":1,\"gpus_per_instance\":0,\"cpu_milli\":4000},
+   {\"instances\":4,\"gpus_per_instance\":8,\"models\":[\"H100\"]}]}
+(on one line). Elsewhere its groups are called b/1, b/2 and so on.
 "
     };
 }
@@ -100,7 +107,7 @@ moved GPUs, empty nodes opened, room left over, racks, domains, and the first
 in the file. Of several reasons why a candidate is infeasible the first of
 these is told: unknown-job, unknown-node, not-running, not-migratable,
 wrong-count, bad-index, unavailable-gpu, unschedulable, wrong-model, topology,
-gpu-busy, no-cpu, no-memory.
+gpu-busy, no-cpu, no-memory. Jobs of several groups are not scored.
 
 Examples:
   slotwise score --cluster c.json --queue q.jsonl --candidates k.jsonl
@@ -115,6 +122,10 @@ A blocked job says why: capacity (not enough free GPUs), fragmentation (enough,
 but they cannot be packed), constraint (CPU, memory, model or topology), space
 (the policy's own space refuses it, or the moves that it would need are not
 allowed). --format json has a line for each job, with its devices and moves.
+Of a job of several groups that is blocked it also says whether that is proven:
+with proven false (in the table: not proven) no place was found for all groups
+together, and that there is none was not shown. No room is made for such a job,
+and --explain does not look at it.
 Other clusters: kubernetes:FILE[,FILE…] and slurm:FILE[,FILE…], see import;
 synthetic:GPUS[:SEED]; alibaba-2026:NODES.csv (gpu_model, gpu_capacity_num,
 cpu_num, node_name); openb:NODES.csv (sn, cpu_milli, memory_mib, gpu, model).
@@ -164,16 +175,22 @@ The job is planned for alone, on the cluster as it is; nothing is carried out.
 A move takes one running instance to another schedulable node. Never moved:
 jobs that are not migratable, and those of --pin. A running job keeps its
 models, CPU and memory, and its instances stay together if it says within.
-Shares of a GPU stay where they are. Of a PodDisruptionBudget in a kubernetes:
-dump no more pods move than it allows now (status.disruptionsAllowed): with
-stop-first in all, with hitless at a time, so that there none or any number may.
-Where that costs moves a plan of the fewest is not always found or proved.
+Shares of a GPU stay where they are. A job of several groups that ask for the same GPUs is
+taken as one group, with the most CPU and memory of each; for others no plan is made.
+Of a PodDisruptionBudget in a kubernetes: dump no more pods move than it allows
+now (status.disruptionsAllowed): with stop-first in all, with hitless at a time,
+so that there none or any number may. Where that costs moves a plan of the
+fewest is not always found or proved.
   stop-first  all movers stop, then everything is placed
   hitless     one move after another; each target is free when its move begins,
               and an instance that moves twice counts twice
+              (a cycle of targets is broken through a spare place); evidence has
+              what proves that there is no order
 optimal: no plan has fewer moves, proved; else lower_bound says how few it
 could be. Then as few GPUs and jobs as possible; proved says which of these is
-certain. If there is no plan, why is the first of these that is true: capacity
+certain. Of plans that are as good by all of these the one of rank 1 by the
+order of score is taken; choice has how many candidates there were, left_abs and
+delta_sif_nodes. If there is no plan, why is the first of these that is true: capacity
 (too few GPUs are free), hitless-order (only if all movers stop first), pinned
 (there would be one if everything could move), constraint (CPU, memory, model or
 topology forbids it), fragmentation; and relax has what little more would do.
@@ -248,7 +265,8 @@ little even at the least that any job asks a GPU); shape (no mix of instance
 sizes fills them); else it is usable. The jobs are those of --queue, else those
 that run.
 --queue has the jobs that wait. Each is looked at alone on the cluster as it is:
-pending though free are those blocked by fragmentation or constraint.
+pending though free are those blocked by fragmentation or constraint. For a job
+of several groups that may be not proven.
 --fail-above compares exactly: sif (the default) and f are quotients; n-sif,
 stranded (free GPUs), outside-abs (nodes) and pending (jobs) are counts.
 
@@ -317,7 +335,8 @@ all threads is outdone in the same run.
   score_numpy       the cpu and a plain NumPy program on the same batch, where
                     python3 has NumPy
   place             decisions end to end; \"best-fit, CPU\" ranks on the backend
-  plan              the fewest moves, hitless, for a gang of whole nodes
+  plan              the fewest moves, hitless, for a gang of whole nodes; chosen:
+                    and the best of several such plans by score
 Takes about two minutes and 2 GB.
 
 Examples:

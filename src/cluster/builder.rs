@@ -74,6 +74,31 @@ impl Default for JobSpec<'_> {
     }
 }
 
+impl JobSpec<'_> {
+    /// Whether so many instances of it are a job, but for its name.
+    ///
+    /// # Errors
+    /// If a number is out of range.
+    pub fn check(&self, instances: u32) -> Result<(), BuildError> {
+        let name = || self.name.to_owned();
+        if usize::from(self.gpus) > MAX_GPUS {
+            return Err(BuildError::InstanceSize(name(), self.gpus));
+        }
+        if self.gpu_milli == 0 || self.gpu_milli > WHOLE_GPU || (self.gpu_milli < WHOLE_GPU && self.gpus != 1) {
+            return Err(BuildError::Share(name(), self.gpu_milli, self.gpus));
+        }
+        if instances == 0 {
+            return Err(BuildError::NoInstances(name()));
+        }
+        for (what, amount) in [("cpu_milli", self.cpu_milli), ("memory_mib", self.memory_mib)] {
+            if amount > MAX_AMOUNT {
+                return Err(BuildError::Amount(what, name(), amount));
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Why a cluster cannot be built. The text names the node or job; the reader of the file adds where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BuildError {
@@ -101,6 +126,15 @@ pub enum BuildError {
     /// No instance at all.
     #[error("job \"{0}\" has no instances")]
     NoInstances(String),
+    /// A group that does not follow those before it.
+    #[error(
+        "job \"{0}\" is said to be a group of \"{1}\", expected \"{1}/{2}\", right behind the groups before it and within \
+         the same"
+    )]
+    NotAGroup(String, String, u32),
+    /// No group at all.
+    #[error("job \"{0}\" has no groups")]
+    NoGroups(String),
     /// More instances than can be numbered.
     #[error("too many instances: at most 4,294,967,294")]
     TooManyInstances,
@@ -145,7 +179,7 @@ pub struct Seat {
 /// Collects nodes, then running jobs.
 #[derive(Debug, Default)]
 pub struct ClusterBuilder {
-    cluster: Cluster,
+    pub(super) cluster: Cluster,
     pool_numbers: FxHashMap<Pool, PoolId>,
     /// Instances whose devices are not named; they are seated last, in file order.
     unseated: Vec<(InstanceId, NodeId)>,
@@ -339,24 +373,10 @@ impl Cluster {
     /// If the name is taken, by a job in whatever state, or a number is out of range. Nothing has changed then, but
     /// that model names may have been interned.
     pub fn register(&mut self, spec: &JobSpec<'_>, instances: u32) -> Result<JobId, BuildError> {
-        let name = || spec.name.to_owned();
-        if usize::from(spec.gpus) > MAX_GPUS {
-            return Err(BuildError::InstanceSize(name(), spec.gpus));
-        }
-        if spec.gpu_milli == 0 || spec.gpu_milli > WHOLE_GPU || (spec.gpu_milli < WHOLE_GPU && spec.gpus != 1) {
-            return Err(BuildError::Share(name(), spec.gpu_milli, spec.gpus));
-        }
-        if instances == 0 {
-            return Err(BuildError::NoInstances(name()));
-        }
-        for (what, amount) in [("cpu_milli", spec.cpu_milli), ("memory_mib", spec.memory_mib)] {
-            if amount > MAX_AMOUNT {
-                return Err(BuildError::Amount(what, name(), amount));
-            }
-        }
+        spec.check(instances)?;
         let request = self.request_for(spec)?;
         let job = self.add_job(spec.name, request, instances, !spec.pinned)?;
-        let job = job.ok_or_else(|| BuildError::DuplicateJob(name()))?;
+        let job = job.ok_or_else(|| BuildError::DuplicateJob(spec.name.to_owned()))?;
         if spec.times != JobTimes::default() {
             self.job_times.insert(job, spec.times);
         }

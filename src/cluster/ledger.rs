@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::capacity::MAX_GPUS;
+use super::groups::GroupedJobs;
 use super::ids::{DomainId, InstanceId, JobId, ModelId, NodeId, PoolId, RackId, RequestId};
 use super::names::{Names, TooManyNames};
 use super::node::{GpuMask, Node};
@@ -110,6 +111,7 @@ pub struct Cluster {
     pub(super) jobs: Vec<Job>,
     pub(super) job_names: Names,
     pub(super) job_times: FxHashMap<JobId, JobTimes>,
+    pub(super) grouped: GroupedJobs,
     pub(super) instances: Vec<Instance>,
     /// The instance that holds each device, nodes one after another.
     pub(super) owners: Vec<u32>,
@@ -314,6 +316,9 @@ impl Cluster {
         instances: u32,
         migratable: bool,
     ) -> Result<Option<JobId>, TooManyNames> {
+        if self.grouped.has(name) {
+            return Ok(None);
+        }
         let (id, new) = self.job_names.insert(name)?;
         if new {
             debug_assert!(request.0 < PINNED);

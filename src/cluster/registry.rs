@@ -43,6 +43,7 @@ impl Cluster {
             self.job_times.remove(&JobId(job as u32));
         }
         self.jobs.truncate(mark.jobs);
+        self.grouped.truncate(mark.jobs);
         self.job_names.truncate(mark.jobs);
         self.instances.truncate(mark.instances);
         for request in self.requests.drain(mark.requests..) {
@@ -51,12 +52,13 @@ impl Cluster {
         self.models.truncate(mark.models);
     }
 
-    /// Lets a job that has ended give its name back, so that another may have it. Its number stays. False, with nothing
-    /// done, if it runs.
+    /// Lets a job that has ended give its name back, so that another may have it; with the first of several groups goes the
+    /// name of all. Its number stays. False, with nothing done, if it runs.
     pub fn release_name(&mut self, job: JobId) -> bool {
         let ended = !self.job(job).runs();
         if ended {
             self.job_names.forget(job.0);
+            self.grouped.forget_name(job);
         }
         ended
     }
@@ -64,6 +66,7 @@ impl Cluster {
     /// Takes [`Cluster::release_name`] back, unless another job has the name by now.
     pub fn restore_name(&mut self, job: JobId) {
         self.job_names.remember(job.0);
+        self.grouped.remember_name(job);
     }
 
     /// How many jobs and instances are known, whether they run or not: what memory goes with.
@@ -75,6 +78,23 @@ impl Cluster {
 #[cfg(test)]
 mod tests {
     use crate::cluster::{ClusterBuilder, Edit, JobSpec, NodeId, NodeSpec};
+
+    #[test]
+    fn the_name_of_several_groups_goes_with_the_first() {
+        let mut builder = ClusterBuilder::new();
+        builder.add_node(&NodeSpec { name: "n", gpus: 8, ..NodeSpec::default() }).unwrap();
+        let mut cluster = builder.finish().unwrap();
+        let groups = [(JobSpec { gpus: 1, ..JobSpec::default() }, 1), (JobSpec { gpus: 2, ..JobSpec::default() }, 1)];
+        let mark = cluster.mark_jobs();
+        let first = cluster.register_groups("g", &groups).unwrap();
+        assert!(cluster.register_groups("g", &groups).is_err());
+        first.jobs().for_each(|job| assert!(cluster.release_name(job)));
+        let again = cluster.register_groups("g", &groups).unwrap();
+        assert_eq!(cluster.find_grouped_job("g"), Some(again));
+        cluster.forget_since(mark);
+        assert_eq!((cluster.find_grouped_job("g"), cluster.mark_jobs()), (None, mark));
+        assert!(cluster.register_groups("g", &groups).is_ok());
+    }
 
     #[test]
     fn what_is_only_asked_leaves_no_trace() {

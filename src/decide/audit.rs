@@ -11,7 +11,7 @@ mod threshold;
 
 pub use compaction::Compaction;
 pub use figures::{Figures, NodesByFree, PoolFigures, WccFigures};
-pub use pending::{Pending, PendingJobs};
+pub use pending::{Pending, PendingGroups, PendingJobs};
 pub use regions::{RegionFigures, Regions};
 pub use startable::StartableJobs;
 pub use stranded::{Part, Stranded};
@@ -43,7 +43,8 @@ pub struct Audit {
     pub findings: Vec<String>,
 }
 
-/// Audits a cluster, and the jobs that wait for it, if it is known which: they are registered, and do not run. The state
+/// Audits a cluster, and the jobs that wait for it, if it is known which: they are registered, and do not run; of one of
+/// several groups all are listed. The state
 /// is only changed in that its pools remember their Φ*.
 ///
 /// O(nodes + instances), what Compact takes on a copy, and a Φ* for each pool, domain and rack.

@@ -1,5 +1,6 @@
 //! The commit loop: decides a queue job by job, each on the state that the one before left.
 
+mod groups;
 mod moment;
 
 use super::decision::{Decision, Status};
@@ -101,6 +102,7 @@ impl<'s> CommitLoop<'s> {
             migrations: Vec::new(),
             delta_sif_nodes: None,
             in_abs: None,
+            proven: None,
         };
         let commit_loop = Self {
             gpus: state.cluster().gpus(),
@@ -267,7 +269,8 @@ impl<'s> CommitLoop<'s> {
         self.needs.update(cluster);
         let submitted = |entry: &QueueEntry| match *entry {
             QueueEntry::Submit(job) => Some(cluster.job(job).request()),
-            QueueEntry::Remove(_) => None,
+            // Groups take room from each other, which a ranking does not know.
+            QueueEntry::SubmitGroups(_) | QueueEntry::Remove(_) | QueueEntry::RemoveGroups(_) => None,
         };
         let requests = |entries: &[QueueEntry]| entries.iter().filter_map(submitted).collect::<Vec<_>>();
         if let Some(scorer) = &mut self.scorer {
@@ -288,6 +291,8 @@ impl<'s> CommitLoop<'s> {
         self.decision.status = match entry {
             QueueEntry::Submit(job) => self.submit(job, index),
             QueueEntry::Remove(job) => self.remove(&[job]),
+            QueueEntry::SubmitGroups(job) => self.submit_groups(job, index),
+            QueueEntry::RemoveGroups(job) => self.remove_groups(job),
         };
         self.account();
         &self.decision
@@ -300,6 +305,7 @@ impl<'s> CommitLoop<'s> {
         self.decision.migrations.clear();
         self.decision.delta_sif_nodes = None;
         self.decision.in_abs = None;
+        self.decision.proven = None;
     }
 
     /// Keeps N·SIF, if something changed, and the table of typical pods.
@@ -357,8 +363,8 @@ impl<'s> CommitLoop<'s> {
                 self.placer.place_in_order(&mut transaction, job, &self.needs, &self.window, order)
             }
             Method::Random => {
-                let draws = Draws::new(self.options.seed, index);
-                self.placer.place_by_lot(&mut transaction, job, &self.needs, draws)
+                let mut draws = Draws::new(self.options.seed, index);
+                self.placer.place_by_lot(&mut transaction, job, &self.needs, &mut draws)
             }
             Method::Scored(..) => {
                 self.scorer.as_mut().is_some_and(|scorer| scorer.place(&mut transaction, job, &self.needs).is_some())

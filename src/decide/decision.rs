@@ -21,11 +21,11 @@ pub enum Status {
 /// What was decided on one entry of the queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// The job; of several that left together, the first.
+    /// The job, or the first group of a job of several; of several that left together, the first.
     pub job: JobId,
     /// What became of it.
     pub status: Status,
-    /// Where its instances are, in their order, if it was placed.
+    /// Where its instances are, in their order and that of its groups, if it was placed.
     pub placements: Vec<(NodeId, GpuMask)>,
     /// Which running instances changed nodes (net), by job and instance.
     pub migrations: Vec<Migration>,
@@ -33,6 +33,9 @@ pub struct Decision {
     pub delta_sif_nodes: Option<i64>,
     /// Whether every node that the event touched is in Σ afterwards; `None` for a blocked or absent job.
     pub in_abs: Option<bool>,
+    /// Of a blocked job of several groups, whether it is proved that there is no room for it as things are; `None` of every
+    /// other.
+    pub proven: Option<bool>,
 }
 
 impl Decision {
@@ -67,9 +70,22 @@ impl Decision {
     /// The same of the start of a job, which is then committed.
     #[inline]
     pub(super) fn keep_start(&mut self, window: &mut Window, transaction: Transaction<'_>, job: JobId) {
+        self.keep_starts(window, transaction, std::iter::once(job));
+    }
+
+    /// The same of jobs that start together.
+    #[inline]
+    pub(super) fn keep_starts(
+        &mut self,
+        window: &mut Window,
+        transaction: Transaction<'_>,
+        jobs: impl Iterator<Item = JobId>,
+    ) {
         let cluster = transaction.cluster();
-        let held = cluster.instances_of(job).map(|instance| cluster.instance(instance));
-        self.placements.extend(held.filter_map(|held| Some((held.node()?, held.gpus()))));
+        for job in jobs {
+            let held = cluster.instances_of(job).map(|instance| cluster.instance(instance));
+            self.placements.extend(held.filter_map(|held| Some((held.node()?, held.gpus()))));
+        }
         self.record(window, &transaction);
         transaction.commit();
     }

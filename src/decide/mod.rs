@@ -7,6 +7,7 @@ mod audit;
 mod bulk_scorer;
 mod commit_loop;
 mod decision;
+mod groups;
 mod mix;
 mod need;
 mod obstacles;
@@ -25,11 +26,12 @@ mod walk;
 mod why;
 
 pub use audit::{
-    Audit, Compaction, Figures, Measure, NoThreshold, NodesByFree, Part, Pending, PendingJobs, PoolFigures,
-    RegionFigures, Regions, StartableJobs, Stranded, Threshold, WccFigures, audit,
+    Audit, Compaction, Figures, Measure, NoThreshold, NodesByFree, Part, Pending, PendingGroups, PendingJobs,
+    PoolFigures, RegionFigures, Regions, StartableJobs, Stranded, Threshold, WccFigures, audit,
 };
 pub use commit_loop::{CommitLoop, PlaceOptions};
 pub use decision::{Decision, Status};
+pub use groups::{Refusal, why_groups_blocked};
 pub use obstacles::{Constraint, Nearest, NodeClass, Obstacle, Obstacles, RegionFit, obstacles};
 pub use offers::{Offer, OfferKind, offers};
 pub use policy::{Arithmetic, Policy, Reordering};

@@ -44,7 +44,7 @@ impl Placer {
         if let Some(within) = need.within {
             let state = transaction.state();
             let region = self.choose_region(state, need, within, request, window, wanted, order);
-            return region.is_some_and(|region| self.fill_region(transaction, job, need, within, region, order));
+            return region.is_some_and(|region| self.fill_region(transaction, job, need, (within, region), order));
         }
         if !need.limited && need.gpus > 0 && !need.gpus_fit(transaction.state(), wanted) {
             return false;
@@ -66,7 +66,7 @@ impl Placer {
         transaction: &mut Transaction<'_>,
         job: JobId,
         needs: &Needs,
-        mut draws: Draws,
+        draws: &mut Draws,
     ) -> bool {
         let need = needs.of(transaction.cluster().job(job).request());
         let wanted = u64::from(transaction.cluster().job(job).instances());
@@ -74,7 +74,7 @@ impl Placer {
             if !need.limited && need.gpus > 0 && !need.gpus_fit(transaction.state(), wanted) {
                 return false;
             }
-            return each_instance(transaction, job, None, |state| random::choose(&mut draws, state, need));
+            return each_instance(transaction, job, None, |state| random::choose(draws, state, need));
         };
         let state = transaction.state();
         self.candidates.clear();
@@ -87,13 +87,27 @@ impl Placer {
             return false;
         }
         let region = self.candidates[draws.below(self.candidates.len() as u64) as usize] as usize;
+        self.fill_region_by_lot(transaction, job, needs, (within, region), draws)
+    }
+
+    /// The same on the nodes of one region.
+    pub(super) fn fill_region_by_lot(
+        &mut self,
+        transaction: &mut Transaction<'_>,
+        job: JobId,
+        needs: &Needs,
+        region: (Within, usize),
+        draws: &mut Draws,
+    ) -> bool {
+        let need = needs.of(transaction.cluster().job(job).request());
+        let state = transaction.state();
         let cluster = state.cluster();
-        let nodes = state.regions(within)[region].iter().copied();
+        let nodes = state.regions(region.0)[region.1].iter().copied();
         self.fitting.clear();
         self.fitting.extend(nodes.filter(|&node| need.fits(cluster.node(node))));
         let fitting = &mut self.fitting;
         let mut at = None;
-        each_instance(transaction, job, Some((within, region)), |state| {
+        each_instance(transaction, job, Some(region), |state| {
             // Only the node that was chosen last can have stopped fitting, but where shares went beside others.
             if let Some(at) = at
                 && !need.fits(state.cluster().node(fitting[at]))
@@ -137,26 +151,26 @@ impl Placer {
         able.min_by_key(|&(number, room)| room.key(order, number as u32)).map(|(number, _)| number)
     }
 
-    fn fill_region(
+    /// Places all instances of the job in the order of a policy on the nodes of one region.
+    pub(super) fn fill_region(
         &mut self,
         transaction: &mut Transaction<'_>,
         job: JobId,
         need: &Need,
-        within: Within,
-        region: usize,
+        region: (Within, usize),
         order: Order,
     ) -> bool {
         let state = transaction.state();
         self.frontier.clear();
         self.frontier.extend(
-            state.regions(within)[region]
+            state.regions(region.0)[region.1]
                 .iter()
                 .filter_map(|&node| key(state.cluster(), need, order, node))
                 .map(Reverse),
         );
         let frontier = &mut self.frontier;
         let mut last = None;
-        each_instance(transaction, job, Some((within, region)), |state| {
+        each_instance(transaction, job, Some(region), |state| {
             put_back(frontier, last, state, need, order);
             // One that does not fit any more has lost its CPU to shares beside others.
             let mut nodes = std::iter::from_fn(|| frontier.pop().map(|Reverse((_, number))| NodeId(number)));

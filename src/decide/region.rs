@@ -31,6 +31,13 @@ impl RegionRoom {
         all
     }
 
+    /// The same for whoever asks nothing of it: it has no room.
+    pub(super) fn unasked(state: &State, nodes: &[NodeId]) -> Self {
+        let open = nodes.iter().map(|&id| state.cluster().node(id)).filter(|node| node.schedulable());
+        let free = open.map(|node| u64::from(node.free_gpus())).sum();
+        Self { room: 0, free, intact: state.is_intact(nodes) }
+    }
+
     /// Its place in an order of regions, with its number. Where the fewest free GPUs come first, so that room stays
     /// whole elsewhere, an intact region comes after all others, however small it is.
     pub(super) fn key(self, order: Order, number: u32) -> RegionKey {

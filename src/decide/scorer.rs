@@ -150,8 +150,7 @@ impl Scorer {
     /// cannot be done; the caller then drops the transaction.
     pub(super) fn place(&mut self, transaction: &mut Transaction<'_>, job: JobId, needs: &Needs) -> Option<i64> {
         let cluster = transaction.cluster();
-        let request = cluster.job(job).request();
-        let (need, ask) = (needs.of(request), Ask::of(cluster.request(request)));
+        let need = needs.of(cluster.job(job).request());
         let region = match need.within {
             None => None,
             Some(within) => match choose_region(transaction.state(), need, within, cluster.job(job).instances()) {
@@ -159,6 +158,20 @@ impl Scorer {
                 Some(region) => Some((within, region)),
             },
         };
+        self.place_in(transaction, job, needs, region)
+    }
+
+    /// The same on the nodes of a region, or on any.
+    pub(super) fn place_in(
+        &mut self,
+        transaction: &mut Transaction<'_>,
+        job: JobId,
+        needs: &Needs,
+        region: Option<(Within, usize)>,
+    ) -> Option<i64> {
+        let cluster = transaction.cluster();
+        let request = cluster.job(job).request();
+        let (need, ask) = (needs.of(request), Ask::of(cluster.request(request)));
         let mut sum = 0i64;
         for instance in transaction.cluster().instances_of(job) {
             let chosen = match region {
@@ -188,7 +201,7 @@ impl Scorer {
     }
 
     /// What was tried is taken back, and so has changed again.
-    fn taken_back(&mut self, transaction: &Transaction<'_>) {
+    pub(super) fn taken_back(&mut self, transaction: &Transaction<'_>) {
         transaction.log().iter().for_each(|edit| self.changes.push(edit.node()));
     }
 

@@ -13,7 +13,7 @@ pub(super) use assembly::{Assembled, DumpJob, DumpNode, DumpSeat, Held, assemble
 pub use handles::Handles;
 pub(super) use limit::DumpLimit;
 pub(super) use tally::Tally;
-pub use waiting::WaitingJob;
+pub use waiting::{WaitingGroup, WaitingJob};
 
 use crate::cluster::Cluster;
 use crate::workload::Queue;

@@ -22,7 +22,7 @@ pub(super) struct JobScratch {
     cpu_milli: u32,
     memory_mib: u32,
     pinned: bool,
-    models: Texts,
+    pub(super) models: Texts,
     within: Option<Within>,
     pub(super) times: JobTimes,
     word: String,
@@ -76,17 +76,27 @@ impl JobScratch {
     /// Hands the job to `use_it` as the cluster wants it.
     pub(super) fn with_spec<R>(&self, use_it: impl FnOnce(&JobSpec<'_>) -> R) -> R {
         let models = self.models.all();
-        use_it(&JobSpec {
+        use_it(&self.spec(&models))
+    }
+
+    /// The job as the cluster wants it, given its models.
+    pub(super) fn spec<'a>(&'a self, models: &'a [&'a str]) -> JobSpec<'a> {
+        JobSpec {
             name: &self.name,
             gpus: self.gpus,
             gpu_milli: self.gpu_milli.unwrap_or(WHOLE_GPU),
             cpu_milli: self.cpu_milli,
             memory_mib: self.memory_mib,
-            models: &models,
+            models,
             within: self.within,
             pinned: self.pinned,
             times: self.times,
-        })
+        }
+    }
+
+    /// One of its groups: with its name, and with what holds for all of them.
+    pub(super) fn bind<'a>(&'a self, group: JobSpec<'a>) -> JobSpec<'a> {
+        JobSpec { name: &self.name, within: self.within, pinned: self.pinned, ..group }
     }
 }
 
@@ -114,6 +124,11 @@ pub(super) struct RequestOut<'a> {
 }
 
 impl<'a> RequestOut<'a> {
+    /// The same for one group of several, without what is said of all of them.
+    pub(super) fn of_group(cluster: &'a Cluster, job: JobId) -> Self {
+        Self { migratable: None, within: None, ..Self::of(cluster, job) }
+    }
+
     pub(super) fn of(cluster: &'a Cluster, job: JobId) -> Self {
         let request = cluster.request_of(job);
         let models = request.models.iter().flatten().map(|&model| cluster.model_name(model)).collect();
@@ -124,11 +139,16 @@ impl<'a> RequestOut<'a> {
             memory_mib: request.memory_mib,
             migratable: (!cluster.job(job).migratable()).then_some(false),
             models,
-            within: request.within.map(|within| match within {
-                Within::Domain => "domain",
-                Within::Rack => "rack",
-            }),
+            within: request.within.map(within_word),
         }
+    }
+}
+
+/// The word for it in a file.
+pub(super) fn within_word(within: Within) -> &'static str {
+    match within {
+        Within::Domain => "domain",
+        Within::Rack => "rack",
     }
 }
 

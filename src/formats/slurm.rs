@@ -38,7 +38,8 @@ use waiting::waiting;
 /// - A job has one instance a node, and what Slurm gave it there, whatever it asked for. It can be moved if it may be
 ///   requeued, neither asks for nodes nor excludes open ones, and has no reservation. Devices of which somebody has shards are held whole by a job
 ///   `NODE/shards`.
-/// - A job that waits for a place is queued, an array as a job a task; one that waits for something else is left out, and
+/// - A job that waits for a place is queued, an array as a job a task, a heterogeneous
+///   job as one with a group for each part; one that waits for something else is left out, and
 ///   so is one that asks for what a queue has no words for.
 ///
 /// # Errors

@@ -239,6 +239,8 @@ struct Parts {
     builder: ClusterBuilder,
     node: NodeScratch,
     job: JobScratch,
+    /// The job that the job is a group of; empty if it is none.
+    group_of: String,
     seats: Vec<Seat>,
     /// The device indices of all instances of the job, as listed, and where each instance's end: for the path of errors.
     indices: Vec<u8>,

@@ -110,6 +110,8 @@ struct RunningOut<'a> {
     remaining_s: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     move_cost_s: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    group_of: Option<&'a str>,
     instances: Seats<'a>,
 }
 
@@ -121,6 +123,7 @@ impl<'a> RunningOut<'a> {
             request: RequestOut::of(cluster, job),
             remaining_s: times.remaining_s,
             move_cost_s: times.move_cost_s,
+            group_of: cluster.grouped_job_of(job).map(|_| cluster.whole_job_name(job)),
             instances: Seats(cluster, job),
         }
     }

@@ -6,6 +6,7 @@
 use super::find::plan_freely;
 use super::question::{Goal, Plan, PlanOptions};
 use super::steps::{Mode, Step};
+use super::ways::Way;
 use crate::cluster::{Cluster, JobId};
 
 /// Makes a plan. The jobs of the cluster must not be more than `options.movable` has entries.
@@ -17,10 +18,18 @@ pub fn plan(cluster: &Cluster, goal: Goal, options: &PlanOptions) -> Plan {
     for budget in options.budgets.iter().filter(|budget| budget.allowed == 0) {
         budget.jobs.iter().for_each(|job| options.movable[job.index()] = false);
     }
-    let free = plan_freely(cluster, goal, &options);
+    let mut free = plan_freely(cluster, goal, &options);
     // One after another, a budget that allows one instance allows any number.
-    if options.mode == Mode::Hitless || keeps_to_budgets(&free.steps, &options) {
+    if options.mode == Mode::Hitless {
         return free;
+    }
+    let keeps = |way: &Way| keeps_to_budgets(&way.steps, &options);
+    if free.feasible != Some(true) || free.ways.iter().any(keeps) {
+        let first = free.ways.first().is_none_or(keeps);
+        free.ways.retain(keeps);
+        if first || free.take_way(cluster, goal, options.mode, 0) {
+            return free;
+        }
     }
     pin_beyond_budgets(cluster, &free.steps, &mut options);
     bounded(plan_freely(cluster, goal, &options), &free, goal)

@@ -9,11 +9,13 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::integer::{Column, Program, Row, Sense};
 use super::layout::{Class, Counts, GUEST, Item, Layout, UNBOUND};
+use super::manner::Effect;
+use super::packings::{Packings, fits};
 use super::site::Spot;
-use crate::cluster::NodeId;
+use crate::cluster::{Cluster, NodeId};
 
 /// More columns than this are not tried.
-const MOST_COLUMNS: usize = 60_000;
+pub(super) const MOST_COLUMNS: usize = 60_000;
 
 /// More rows than this are not tried: the relaxation keeps the square of them.
 const MOST_ROWS: usize = 1_500;
@@ -35,6 +37,10 @@ pub(super) struct Asked<'a> {
     pub(super) objective: Objective,
     /// What the moves may cost at most.
     pub(super) most_cost: Option<i64>,
+    /// What they may cost at most by another measure.
+    pub(super) most_second: Option<(Objective, i64)>,
+    /// The cluster, where shapes of nodes are the objective.
+    pub(super) shapes: Option<&'a Cluster>,
     /// How few and how many nodes may be partial afterwards; then, or if that is the objective, everything that has left is
     /// placed exactly, and the layout must tell capacities apart.
     pub(super) partial: Option<(i64, i64)>,
@@ -55,17 +61,26 @@ pub(super) enum Objective {
     Gifts,
     /// Partial nodes.
     Partial,
+    /// What becomes of nodes that are left, each by itself and before anything comes: a hint, nothing that is proved.
+    Shapes,
 }
 
 impl<'a> Asked<'a> {
     /// The guests of a spot, and nothing special.
     pub(super) fn of(spot: &'a Spot) -> Self {
+        Self::within(spot.inside.as_deref(), spot.count)
+    }
+
+    /// So many guests on these nodes, or on any, and nothing special.
+    pub(super) fn within(inside: Option<&'a [NodeId]>, count: i64) -> Self {
         Self {
-            count: spot.count,
-            inside: spot.inside.as_deref(),
+            count,
+            inside,
             apart: false,
             objective: Objective::Cost,
             most_cost: None,
+            most_second: None,
+            shapes: None,
             partial: None,
             partial_busy: None,
         }
@@ -311,6 +326,7 @@ impl<'a> Maker<'a> {
             })
         };
         let cost_row = limit(self.asked.most_cost);
+        let second_row = limit(self.asked.most_second.map(|(_, most)| most));
         // That fewer are impossible is known to the program only as a row.
         let partial_row = limit(self.asked.partial.map(|(_, most)| most));
         let partial_floor = limit(self.asked.partial.map(|(least, _)| -least));
@@ -328,15 +344,23 @@ impl<'a> Maker<'a> {
                 let sum = |of: &dyn Fn(&Item) -> i64| {
                     leave.iter().map(|&(item, n)| of(&layout.items[usize::from(item)]) * i64::from(n)).sum::<i64>()
                 };
-                let moves_cost = sum(&|item| item.cost);
-                entries.extend(cost_row.filter(|_| moves_cost > 0).map(|row| (row, moves_cost as i32)));
-                let cost = match self.asked.objective {
-                    Objective::Cost => moves_cost,
+                let measure = |objective: Objective| match objective {
+                    Objective::Cost => sum(&|item| item.cost),
                     Objective::Moves => sum(&|_| 1),
                     Objective::Gpus => sum(&|item| i64::from(item.gpus)),
                     Objective::Gifts => i64::from(*gift),
                     Objective::Partial => 0,
+                    Objective::Shapes => {
+                        let node = layout.members[self.columns.cells[*cell].class as usize].first();
+                        let weight = |(cluster, &node)| Effect::of(cluster, layout, node, leave, &Vec::new()).weight();
+                        if leave.is_empty() { 0 } else { self.asked.shapes.zip(node).map_or(0, weight) }
+                    }
                 };
+                let moves_cost = measure(Objective::Cost);
+                entries.extend(cost_row.filter(|_| moves_cost > 0).map(|row| (row, moves_cost as i32)));
+                let other = self.asked.most_second.map_or(0, |(objective, _)| measure(objective));
+                entries.extend(second_row.filter(|_| other > 0).map(|row| (row, other as i32)));
+                let cost = measure(self.asked.objective);
                 Column { cost, upper: self.columns.cells[*cell].nodes, entries }
             }
             Meaning::Receive { room, receive } => {
@@ -357,64 +381,4 @@ impl<'a> Maker<'a> {
         self.columns.program = Program { rows, columns };
         Ok(())
     }
-}
-
-/// Whether `n` instances fit into so many GPUs, so much CPU and memory.
-fn fits(item: &Item, n: i64, (free, cpu, memory): (u8, i64, i64)) -> bool {
-    i64::from(item.gpus) * n <= i64::from(free) && item.cpu * n <= cpu && item.memory * n <= memory
-}
-
-struct Packings<'a> {
-    list: &'a [(u16, &'a Item, i64)],
-    /// Not the maximal ones only, nothing at all included.
-    all: bool,
-    chosen: Counts,
-    found: Vec<Counts>,
-    steps: usize,
-}
-
-impl Packings<'_> {
-    /// All ways to go on with the items from `at` on in what is left.
-    fn fill(&mut self, at: usize, left: (u8, i64, i64)) -> Result<(), TooLarge> {
-        self.steps += 1;
-        if self.steps > 20 * MOST_COLUMNS {
-            return Err(TooLarge);
-        }
-        let Some(&(number, item, limit)) = self.list.get(at) else {
-            if self.all || !self.chosen.is_empty() && self.is_maximal(left) {
-                self.found.push(self.chosen.clone());
-            }
-            return if self.found.len() > MOST_COLUMNS { Err(TooLarge) } else { Ok(()) };
-        };
-        let mut n: u16 = 0;
-        let mut room = left;
-        loop {
-            self.fill(at + 1, room)?;
-            if i64::from(n) >= limit || n == u16::MAX || !fits(item, 1, room) {
-                break;
-            }
-            if n > 0 {
-                self.chosen.pop();
-            }
-            n += 1;
-            room = (room.0 - item.gpus, less(room.1, item.cpu), less(room.2, item.memory));
-            self.chosen.push((number, n));
-        }
-        if n > 0 {
-            self.chosen.pop();
-        }
-        Ok(())
-    }
-
-    /// Whether nothing more fits.
-    fn is_maximal(&self, left: (u8, i64, i64)) -> bool {
-        self.list.iter().all(|&(number, item, limit)| {
-            let n = self.chosen.iter().find(|&&(chosen, _)| chosen == number).map_or(0, |&(_, n)| i64::from(n));
-            n >= limit || !fits(item, 1, left)
-        })
-    }
-}
-
-fn less(amount: i64, by: i64) -> i64 {
-    if amount == UNBOUND { UNBOUND } else { amount - by }
 }

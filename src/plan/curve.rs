@@ -58,7 +58,7 @@ pub fn curve(cluster: &Cluster, last: &Plan, options: &PlanOptions) -> Curve {
             if budget == 0 {
                 return CurvePoint::of(0, cluster, true);
             }
-            let options = PlanOptions { cost: Cost::Moves, max_moves: Some(budget), ..options.clone() };
+            let options = PlanOptions { cost: Cost::Moves, max_moves: Some(budget), ways: false, ..options.clone() };
             let answer = plan(cluster, Goal::LeastPartial, &options);
             by_clock |= answer.by_clock;
             match &answer.after {

@@ -23,8 +23,8 @@ const MOST_STATES: usize = 6_400_000;
 pub(super) enum Exhausted {
     /// With the cheapest order of moves.
     Found(i64, Rough),
-    /// No order of moves costs less than the limit.
-    Nothing,
+    /// No order of moves costs less than the limit; so many states were looked at.
+    Nothing { states: u64 },
     /// It was given up; no order of moves costs less than this.
     GivenUp(i64),
 }
@@ -148,7 +148,7 @@ impl<'a> Exhaust<'a> {
         let mut states: Vec<State> = Vec::new();
         let mut reached: Vec<Reached> = Vec::new();
         let mut queue: BinaryHeap<Reverse<(i64, i64, u32)>> = BinaryHeap::new();
-        let Some(bound) = self.bound(&first) else { return Exhausted::Nothing };
+        let Some(bound) = self.bound(&first) else { return Exhausted::Nothing { states: 1 } };
         numbers.insert(first.clone(), 0);
         states.push(first);
         reached.push(Reached { cost: 0, from: 0, item: 0, source: (0, 0), target: (0, 0) });
@@ -156,7 +156,7 @@ impl<'a> Exhaust<'a> {
         let mut next: Vec<(State, Reached)> = Vec::new();
         while let Some(Reverse((bound, minus_cost, at))) = queue.pop() {
             if bound >= limit {
-                return Exhausted::Nothing;
+                return Exhausted::Nothing { states: states.len() as u64 };
             }
             let cost = reached[at as usize].cost;
             if cost != -minus_cost {
@@ -189,7 +189,7 @@ impl<'a> Exhaust<'a> {
                 }
             }
         }
-        Exhausted::Nothing
+        Exhausted::Nothing { states: states.len() as u64 }
     }
 
     fn content(&mut self, content: Counts) -> u32 {

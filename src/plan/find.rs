@@ -1,27 +1,27 @@
 //! Finds a plan: the programs, searches and proofs put together.
 
-use super::columns::{Asked, Columns};
-use super::exhaust::{Exhausted, exhaust};
-use super::hosting::has_too_many_ways;
+use super::columns::{Asked, Columns, Objective};
 use super::integer::Effort;
 use super::layout::{Layout, Rules};
+use super::manner::Manner;
 use super::order::hitless_order;
 use super::pack::pack;
 use super::question::{Cost, Goal, Plan, PlanOptions, keep_limits};
-use super::realise::{Rough, realise};
+use super::realise::Rough;
 use super::shares::plan_without_moves;
 use super::site::{Site, Spot, WHOLE_JOB};
-use super::steps::{Mode, carry_out};
+use super::steps::{Done, Mode, Step, carry_out};
 use super::verdict::{NoPlan, verdict};
-use crate::cluster::{Cluster, NodeId};
+use super::ways::{Point, as_good};
+use crate::cluster::Cluster;
 
-/// Clusters of more nodes are not searched state by state.
-const MOST_NODES_TO_EXHAUST: usize = 64;
+/// Steps to look for a plan that is as good and leaves the nodes in better shape.
+const STEPS_FOR_SHAPES: u64 = 1_000;
 
 /// Makes a plan, whatever budgets there are.
 pub(super) fn plan_freely(cluster: &Cluster, goal: Goal, options: &PlanOptions) -> Plan {
     let mut effort = options.effort.clone();
-    let site = Site { cluster, goal, movable: &options.movable, cost: options.cost };
+    let site = Site { cluster, goal, movable: &options.movable, cost: options.cost, ways: options.ways };
     if let Some(fits) = plan_without_moves(&site) {
         return fits;
     }
@@ -37,6 +37,10 @@ pub(super) fn plan_freely(cluster: &Cluster, goal: Goal, options: &PlanOptions) 
                 let cost = if options.cost == Cost::Gpus { by_moves.moved_gpus() } else { seconds };
                 let optimal = answer.lower_bound.is_some_and(|bound| cost <= bound);
                 let lower_bound = answer.lower_bound;
+                let mut by_moves = by_moves;
+                by_moves
+                    .ways
+                    .retain(|way| options.cost == Cost::Gpus || way.seconds(cluster).unwrap_or(u64::MAX) == cost);
                 Plan { cost, optimal, lower_bound, second_optimal: false, jobs_optimal: false, ..by_moves }
             }
             Some(false) => by_moves,
@@ -44,7 +48,7 @@ pub(super) fn plan_freely(cluster: &Cluster, goal: Goal, options: &PlanOptions) 
         };
     }
     if answer.feasible == Some(false) {
-        (answer.why, answer.relax) = verdict(&site, answer.why, &mut effort);
+        (answer.why, answer.relax) = verdict(&Site { ways: false, ..site }, answer.why, &mut effort);
     }
     keep_limits(&mut answer, options);
     answer.by_clock = effort.by_clock();
@@ -56,6 +60,8 @@ pub(super) fn plan_freely(cluster: &Cluster, goal: Goal, options: &PlanOptions) 
 pub(super) struct Found {
     /// What it costs, where the guests come, and how.
     pub(super) best: Option<(i64, Rough)>,
+    /// Other ways to do the same, at the same cost.
+    pub(super) ways: Vec<Rough>,
     /// No plan costs less; `None` if there is no plan.
     pub(super) lower_bound: Option<i64>,
     /// Whether the second measure of the best is proved.
@@ -65,20 +71,23 @@ pub(super) struct Found {
     pub(super) partial_proved: bool,
 }
 
-struct Finder<'a> {
-    site: Site<'a>,
-    mode: Mode,
-    max_moves: Option<u64>,
-    effort: &'a mut Effort,
+/// A search for a plan: of what, how, and with how much effort.
+pub(super) struct Finder<'a> {
+    pub(super) site: Site<'a>,
+    pub(super) mode: Mode,
+    pub(super) max_moves: Option<u64>,
+    pub(super) effort: &'a mut Effort,
 }
 
 impl Finder<'_> {
-    fn find(mut self) -> Plan {
-        let gangs_stay = self.site.some_gang_stays();
+    /// What is best if all movers stop first.
+    pub(super) fn all_at_once(&mut self) -> Found {
         let mut found = self.solve(Rules::ALL, false, true);
-        if gangs_stay {
+        if self.site.some_gang_stays() {
             // What holds where gangs may be torn apart holds where a gang may move as a whole.
+            let ways = std::mem::replace(&mut self.site.ways, false);
             let torn = self.solve(Rules { stay: false, ..Rules::ALL }, false, false);
+            self.site.ways = ways;
             found.lower_bound = torn.lower_bound;
             found.second = false;
             found.partial_proved &= torn.partial_proved;
@@ -96,69 +105,66 @@ impl Finder<'_> {
             found.lower_bound = found.lower_bound.map(|_| 0);
             found.partial_proved = false;
         }
-        let mut why = None;
+        found
+    }
+
+    fn find(mut self) -> Plan {
+        let mut found = self.all_at_once();
+        let mut no_order = None;
         if self.mode == Mode::Hitless && found.lower_bound.is_some() {
-            let order = found.best.as_mut().and_then(|(_, rough)| {
-                rough.moves = hitless_order(self.site.cluster, &rough.moves)?;
-                Some(())
-            });
-            if order.is_none() {
-                found = self.one_by_one(found, gangs_stay);
-                why = found.lower_bound.is_none().then_some(NoPlan::HitlessOrder);
-            }
+            let gangs_stay = self.site.some_gang_stays();
+            (found, no_order) = self.one_after_another(found, gangs_stay);
         }
+        let is_known = found.best.is_some() || found.lower_bound.is_none();
         let mut answer = Plan {
-            feasible: None,
-            optimal: false,
-            second_optimal: false,
-            jobs_optimal: false,
-            fewest_partial: false,
-            cost: 0,
             lower_bound: found.lower_bound.map(|bound| self.told(bound)),
-            steps: Vec::new(),
-            place: Vec::new(),
-            after: None,
-            why,
-            relax: Vec::new(),
-            by_clock: false,
+            why: no_order.map(|_| NoPlan::HitlessOrder),
+            no_order,
+            ..Plan::default()
         };
-        match found.best {
-            Some((cost, mut rough)) => {
-                if self.mode == Mode::StopFirst
-                    && let Some(order) = hitless_order(self.site.cluster, &rough.moves)
-                {
-                    // Whoever carries it out without stopping all at once may like that.
+        if found.best.is_none() {
+            (answer.feasible, answer.optimal) = (is_known.then_some(false), is_known);
+            return answer;
+        }
+        if self.mode == Mode::StopFirst {
+            // Whoever carries it out without stopping all at once may like an order.
+            let roughs = found.best.iter_mut().map(|(_, rough)| rough).chain(&mut found.ways);
+            for rough in roughs {
+                if let Some(order) = hitless_order(self.site.cluster, &rough.moves) {
                     rough.moves = order;
                 }
-                let done = carry_out(self.site.cluster, self.site.job(), &rough, self.mode);
-                debug_assert!(done.is_ok(), "{done:?}");
-                if let Ok(done) = done {
-                    answer.feasible = Some(true);
-                    answer.cost = cost.max(0) as u64;
-                    answer.fewest_partial = self.site.goal == Goal::LeastPartial && found.partial_proved;
-                    let few = self.site.goal != Goal::LeastPartial || found.partial_proved;
-                    (answer.steps, answer.place, answer.after) = (done.steps, done.hosts, Some(done.after));
-                    if self.site.cost == Cost::Jobs {
-                        answer.cost = answer.jobs_disturbed();
-                    }
-                    answer.optimal = few && answer.lower_bound.is_some_and(|bound| answer.cost <= bound);
-                    let by_jobs = self.site.cost == Cost::Jobs;
-                    answer.second_optimal =
-                        few && answer.steps.is_empty() || answer.optimal && found.second && !by_jobs;
-                    let fewest_moves = answer.optimal && (self.site.cost == Cost::Moves || answer.second_optimal);
-                    answer.jobs_optimal = by_jobs && answer.optimal
-                        || fewest_moves && answer.jobs_disturbed() <= self.fewest_jobs(&answer);
-                }
             }
-            None if found.lower_bound.is_none() => {
-                (answer.feasible, answer.optimal) = (Some(false), true);
-            }
-            None => {}
+        }
+        answer.ways = as_good(&self.site, &mut found, self.mode);
+        let done =
+            answer.ways.first().map(|way| carry_out(self.site.cluster, self.site.job(), &way.rough(), self.mode));
+        debug_assert!(matches!(done, Some(Ok(_))), "{done:?}");
+        if let Some(Ok(done)) = done {
+            self.tell(&mut answer, &found, done);
         }
         answer
     }
 
-    fn solve(&mut self, rules: Rules, apart: bool, second: bool) -> Found {
+    /// Fills in a plan that was carried out, and what is proved of it.
+    fn tell(&self, answer: &mut Plan, found: &Found, done: Done) {
+        let by_jobs = self.site.cost == Cost::Jobs;
+        let few = self.site.goal != Goal::LeastPartial || found.partial_proved;
+        (answer.steps, answer.place, answer.after) = (done.steps, done.place, Some(done.after));
+        answer.feasible = Some(true);
+        answer.cost = if by_jobs { answer.jobs_disturbed() } else { self.cost_of(&answer.steps) };
+        answer.fewest_partial = self.site.goal == Goal::LeastPartial && found.partial_proved;
+        answer.optimal = few && answer.lower_bound.is_some_and(|bound| answer.cost <= bound);
+        answer.second_optimal = few && answer.steps.is_empty() || answer.optimal && found.second && !by_jobs;
+        let fewest_moves = answer.optimal && (self.site.cost == Cost::Moves || answer.second_optimal);
+        answer.jobs_optimal =
+            by_jobs && answer.optimal || fewest_moves && answer.jobs_disturbed() <= self.fewest_jobs(answer);
+    }
+
+    fn cost_of(&self, steps: &[Step]) -> u64 {
+        steps.iter().map(|step| self.site.move_cost(step.job).max(0) as u64).sum()
+    }
+
+    pub(super) fn solve(&mut self, rules: Rules, apart: bool, second: bool) -> Found {
         match self.site.goal {
             Goal::LeastPartial => pack(&self.site, rules, apart, self.max_moves, self.effort),
             _ => {
@@ -177,6 +183,7 @@ impl Finder<'_> {
         let of_a_job = WHOLE_JOB / self.most_movers_of_a_job();
         Found {
             best: found.best.map(|(moves, rough)| (moves * WHOLE_JOB, rough)),
+            ways: found.ways,
             lower_bound: found.lower_bound.map(|moves| moves * of_a_job),
             ..Found::default()
         }
@@ -187,60 +194,6 @@ impl Finder<'_> {
         let cluster = self.site.cluster;
         let movable = cluster.job_ids().filter(|&job| cluster.job(job).runs() && self.site.movable[job.index()]);
         movable.map(|job| i64::from(cluster.job(job).instances())).max().unwrap_or(1).max(1)
-    }
-
-    /// With few partial nodes as the goal: what can be had without an order is a bound, and no more is proved.
-    fn packed_one_by_one(&self, stop_first: Found, mut apart: Found) -> Found {
-        let reached = apart.least_partial.is_some() && apart.least_partial == stop_first.least_partial;
-        apart.partial_proved = reached && stop_first.partial_proved;
-        apart.lower_bound = if reached { stop_first.lower_bound } else { Some(0) };
-        apart
-    }
-
-    /// Moves one after another, where no order of the best plan is one.
-    fn one_by_one(&mut self, stop_first: Found, gangs_stay: bool) -> Found {
-        // Nodes that either lose or receive: any order will do.
-        let mut found = self.solve(Rules::ALL, true, true);
-        // Its second measure is the least of such plans only.
-        found.second = false;
-        if self.site.goal == Goal::LeastPartial {
-            return self.packed_one_by_one(stop_first, found);
-        }
-        found.lower_bound = stop_first.lower_bound;
-        let mut best = found.best.as_ref().map_or(i64::MAX, |(cost, _)| *cost);
-        if Some(best) == found.lower_bound {
-            return found;
-        }
-        let spots = self.site.spots(Rules::ALL);
-        let small = self.site.cluster.nodes().len() <= MOST_NODES_TO_EXHAUST;
-        let count = spots.first().map_or(0, |spot| spot.count);
-        if !small || spots.iter().any(|spot| spot.count != count) {
-            return found;
-        }
-        let Ok(layout) = self.site.layout(Rules::ALL, None) else { return found };
-        if layout.classes.iter().any(|class| has_too_many_ways(&class.movers)) {
-            return found;
-        }
-        let regions: Vec<Option<Vec<NodeId>>> = spots.into_iter().map(|spot| spot.inside).collect();
-        // A job whose instance moves twice is disturbed once, which this search does not see.
-        let by_jobs = self.site.cost == Cost::Jobs;
-        match exhaust(&layout, &regions, count, best, self.effort) {
-            Exhausted::Found(cost, rough) => {
-                best = cost;
-                found.best = Some((cost, rough));
-                found.second = false;
-                if !gangs_stay && !by_jobs {
-                    found.lower_bound = Some(best);
-                }
-            }
-            Exhausted::Nothing if gangs_stay || by_jobs && found.best.is_some() => {}
-            Exhausted::Nothing => found.lower_bound = found.best.is_some().then_some(best),
-            Exhausted::GivenUp(bound) if !gangs_stay && !by_jobs => {
-                found.lower_bound = found.lower_bound.max(Some(bound))
-            }
-            Exhausted::GivenUp(_) => {}
-        }
-        found
     }
 
     /// A bound in the unit that it is told in.
@@ -273,8 +226,10 @@ pub(super) fn solve(site: &Site<'_>, rules: Rules, apart: bool, second: bool, ef
     let fits =
         |rough: &Rough| site.keeps_gangs(rough) && carry_out(site.cluster, site.job(), rough, Mode::StopFirst).is_ok();
     if found.best.as_ref().is_some_and(|(_, rough)| fits(rough)) {
+        found.ways.retain(fits);
         return found;
     }
+    found.ways.clear();
     let touched = found.best.take().map(|(_, rough)| rough).unwrap_or_default();
     found.second = false;
     for most in [160, 80, 40] {
@@ -282,7 +237,7 @@ pub(super) fn solve(site: &Site<'_>, rules: Rules, apart: bool, second: bool, ef
         if let Ok(layout) = site.layout(rules, Some(&part))
             && let Some(restricted) = solve_layout(site, &layout, rules, apart, false, effort)
         {
-            found.best = restricted.best;
+            (found.best, found.ways) = (restricted.best, restricted.ways);
             break;
         }
     }
@@ -302,16 +257,19 @@ fn solve_layout(
     let mut found = Found::default();
     let mut limit = layout.n_movers.iter().zip(&layout.items).map(|(n, item)| n * item.cost).sum::<i64>() + 1;
     let mut tried: Vec<(i64, Spot)> = Vec::new();
+    let mut point: Option<Point> = None;
     while let Some((floor, spot)) = spots.pop_if(|(floor, _)| *floor < limit) {
         let columns = Columns::new(layout, &Asked { apart, ..Asked::of(&spot) }).ok()?;
         let solution = columns.program.solve(floor, limit, effort);
-        if let Some((cost, values)) = &solution.best {
-            let rough = realise(site.cluster, layout, &columns, spot.inside.as_deref(), spot.count, values);
-            debug_assert!(rough.is_some());
-            limit = *cost;
-            found.best = rough.map(|rough| (limit, rough));
-        }
         let bound = solution.lower_bound;
+        if let Some((cost, values)) = solution.best {
+            let here = Point { columns, inside: spot.inside.clone(), guests: spot.count, values };
+            let rough = here.realised(site, layout, Manner::PLAIN);
+            debug_assert!(rough.is_some());
+            limit = cost;
+            found.best = rough.map(|rough| (limit, rough));
+            point = Some(here);
+        }
         found.lower_bound = found.lower_bound.into_iter().chain(bound).min();
         tried.push((bound.unwrap_or(limit), spot));
     }
@@ -325,14 +283,45 @@ fn solve_layout(
             let asked = Asked { apart, objective: site.second(), most_cost: Some(limit), ..Asked::of(spot) };
             let (better, proved) = second_measure(site, layout, &asked, least, effort)?;
             found.second &= proved;
-            if let Some((cost, rough)) = better {
+            if let Some((cost, rough, here)) = better {
                 least = cost;
                 found.best = Some((limit, rough));
+                point = Some(here);
+            }
+        }
+    }
+    if let (Some((_, rough)), Some(point)) = (&found.best, &point) {
+        found.ways = point.ways(site, layout, rough);
+        if site.ways && found.second {
+            let second = Some((site.second(), second_of(site, rough)));
+            let asked = Asked {
+                apart,
+                objective: Objective::Shapes,
+                most_cost: Some(limit),
+                most_second: second,
+                shapes: Some(site.cluster),
+                ..Asked::within(point.inside.as_deref(), point.guests)
+            };
+            let other = second_measure(site, layout, &asked, i64::MAX >> 1, effort).and_then(|(found, _)| found);
+            if let Some((_, way, point)) = other {
+                let more = std::iter::once(way.clone()).chain(point.ways(site, layout, &way).into_iter().take(1));
+                let more: Vec<Rough> = more.filter(|way| way != rough && !found.ways.contains(way)).collect();
+                found.ways.extend(more);
             }
         }
     }
     Some(found)
 }
+
+/// The second measure of a plan.
+pub(super) fn second_of(site: &Site<'_>, rough: &Rough) -> i64 {
+    let jobs = rough.moves.iter().map(|one| site.cluster.instance(one.instance).job());
+    let gpus = |job| i64::from(site.cluster.request_of(job).gpus);
+    jobs.map(|job| if site.cost == Cost::Moves { gpus(job) } else { 1 }).sum()
+}
+
+/// A plan by its second measure, and the point that it is for.
+type Better = (i64, Rough, Point);
 
 /// Of the plans that are best by the first measure, one with the least of the second, if less than `limit`; and whether
 /// that is proved.
@@ -342,17 +331,20 @@ pub(super) fn second_measure(
     asked: &Asked<'_>,
     limit: i64,
     effort: &mut Effort,
-) -> Option<(Option<(i64, Rough)>, bool)> {
+) -> Option<(Option<Better>, bool)> {
     let columns = Columns::new(layout, asked).ok()?;
     // It is worth less than the first measure, and must not eat up what the rest needs.
-    let given = effort.left() / 4;
+    let most = if asked.objective == Objective::Shapes { STEPS_FOR_SHAPES } else { u64::MAX };
+    let given = (effort.left() / 4).min(most);
     let mut part = effort.part(given);
     let solution = columns.program.solve(0, limit, &mut part);
     effort.settle(given, &part);
     let proved =
         solution.lower_bound.is_none_or(|bound| solution.best.as_ref().is_some_and(|(cost, _)| *cost <= bound));
     let better = solution.best.and_then(|(cost, values)| {
-        Some((cost, realise(site.cluster, layout, &columns, asked.inside, asked.count, &values)?))
+        let inside = asked.inside.map(<[_]>::to_vec);
+        let point = Point { columns, inside, guests: asked.count, values };
+        Some((cost, point.realised(site, layout, Manner::PLAIN)?, point))
     });
     Some((better, proved))
 }

@@ -302,7 +302,7 @@ impl Sorter<'_> {
         let first = regions.next().flatten().filter(|first| regions.all(|other| other == Some(*first)));
         let next = self.regions.len() as u32;
         // A lone instance is together wherever it is, if only it is somewhere.
-        let first = if cluster.job(job).instances() == 1 { first.map(|_| ANY) } else { first };
+        let first = if cluster.stands_alone(job) { first.map(|_| ANY) } else { first };
         let home = first.map(|first| *self.regions.entry((within, first)).or_insert(next));
         self.regions_of.insert(job, home);
         home

@@ -2,14 +2,12 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::amounts::{Amounts, change, fits, free, takes};
 use super::realise::Move;
-use crate::cluster::{Cluster, NodeId, UNLIMITED};
+use crate::cluster::{Cluster, NodeId};
 
 /// Sets of moves that are looked at in one component before it is given up.
 const MOST_SETS: usize = 50_000;
-
-/// What an instance takes and a node has: GPUs, CPU, memory.
-type Amounts = [i64; 3];
 
 /// An order of these moves, each made once, in which each target has room when its move begins. `None` if there is
 /// none, or none was found in reasonable time.
@@ -20,7 +18,8 @@ pub(super) fn hitless_order(cluster: &Cluster, moves: &[Move]) -> Option<Vec<Mov
             room.insert(node, free(cluster, node));
         }
     }
-    let takes: Vec<Amounts> = moves.iter().map(|one| takes(cluster, one)).collect();
+    let takes: Vec<Amounts> =
+        moves.iter().map(|one| takes(cluster.request_of(cluster.instance(one.instance).job()))).collect();
     let mut order = Vec::with_capacity(moves.len());
     let mut left: Vec<usize> = (0..moves.len()).collect();
     take_safe(moves, &takes, &mut room, &mut left, &mut order);
@@ -39,31 +38,10 @@ pub(super) fn hitless_order(cluster: &Cluster, moves: &[Move]) -> Option<Vec<Mov
     Some(order.into_iter().map(|at| moves[at]).collect())
 }
 
-/// What is free on a node; what is not limited is very much.
-fn free(cluster: &Cluster, node: NodeId) -> Amounts {
-    let node = cluster.node(node);
-    let amount = |all: u32, used: u64| match all {
-        UNLIMITED => i64::MAX / 2,
-        all => i64::from(all) - i64::try_from(used).unwrap_or(i64::MAX / 2),
-    };
-    let cpu = amount(node.cpu_milli(), node.cpu_used());
-    [i64::from(node.free_gpus()), cpu, amount(node.memory_mib(), node.memory_used())]
-}
-
-fn takes(cluster: &Cluster, one: &Move) -> Amounts {
-    let request = cluster.request_of(cluster.instance(one.instance).job());
-    [i64::from(request.gpus), i64::from(request.cpu_milli), i64::from(request.memory_mib)]
-}
-
-/// Whether so much fits; what asks for nothing does not mind what is overcommitted.
-fn fits(take: Amounts, room: Amounts) -> bool {
-    take.iter().zip(room).all(|(&take, room)| take == 0 || take <= room)
-}
-
 fn make(one: &Move, take: Amounts, room: &mut FxHashMap<NodeId, Amounts>, sign: i64) {
     for (node, sign) in [(one.from, sign), (one.to, -sign)] {
         if let Some(room) = room.get_mut(&node) {
-            room.iter_mut().zip(take).for_each(|(room, take)| *room += sign * take);
+            change(room, take, sign);
         }
     }
 }
@@ -79,8 +57,7 @@ fn take_safe(
     loop {
         let mut coming: FxHashMap<NodeId, Amounts> = FxHashMap::default();
         for &at in left.iter() {
-            let sum = coming.entry(moves[at].to).or_default();
-            sum.iter_mut().zip(takes[at]).for_each(|(sum, take)| *sum += take);
+            change(coming.entry(moves[at].to).or_default(), takes[at], 1);
         }
         let before = left.len();
         left.retain(|&at| {
@@ -89,7 +66,7 @@ fn take_safe(
             if safe {
                 make(one, takes[at], room, 1);
                 if let Some(sum) = coming.get_mut(&one.to) {
-                    sum.iter_mut().zip(takes[at]).for_each(|(sum, take)| *sum -= take);
+                    change(sum, takes[at], -1);
                 }
                 order.push(at);
             }

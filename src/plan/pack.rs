@@ -4,12 +4,15 @@
 //! this asks for what becomes of every node, so all that has left is placed exactly.
 
 use super::columns::{Asked, Columns, Objective};
+use super::detour::cost;
 use super::find::{Found, second_measure};
 use super::integer::Effort;
 use super::layout::Rules;
+use super::manner::Manner;
 use super::question::Cost;
-use super::realise::{Rough, realise};
+use super::realise::Rough;
 use super::site::{Site, Spot};
+use super::ways::Point;
 
 /// One of so many parts of the work is for a bound on the partial nodes.
 const SHARE_FOR_BOUND: u64 = 20;
@@ -32,18 +35,21 @@ pub(super) fn pack(site: &Site<'_>, rules: Rules, apart: bool, max_moves: Option
     let budget = max_moves.filter(|_| site.cost == Cost::Moves).and_then(|most| i64::try_from(most).ok());
     let few = Asked { apart, objective: Objective::Partial, most_cost: budget, ..Asked::of(&spot) };
     let Ok(columns) = Columns::new(&layout, &few) else { return unknown };
-    let realised = |columns: &Columns, values: &[i64]| realise(site.cluster, &layout, columns, None, 0, values);
+    let realised = |point: &Point| point.realised(site, &layout, Manner::PLAIN);
+    let point_of = |columns: Columns, values: Vec<i64>| Point { columns, inside: None, guests: 0, values };
     // A rough answer: what is few, and what reaches it somehow.
     let given = effort.left() / SHARE_FOR_BOUND;
     let fewest = with_part(effort, given, |part| columns.program.solve(0, now, part));
     let most = fewest.best.as_ref().map_or(now, |(partial, _)| *partial);
-    let mut best = match &fewest.best {
+    let bound_on_partial = fewest.lower_bound;
+    let mut point = fewest.best.map(|(_, values)| point_of(columns, values));
+    let mut best = match &point {
         None => Some((0, Rough::default())),
-        Some((_, values)) => realised(&columns, values).map(|rough| (cost_of(site, &rough), rough)),
+        Some(point) => realised(point).map(|rough| (cost(site, &rough.moves), rough)),
     };
     let mut partial_proved = true;
     let some_is_partial = i64::from(only_partial_holds(site).is_some_and(|busy| busy > 0));
-    let floor = fewest.lower_bound.unwrap_or(now).max(some_is_partial).min(most);
+    let floor = bound_on_partial.unwrap_or(now).max(some_is_partial).min(most);
     let mut least = floor;
     // Then from below: the moves lead the search to what is near.
     let (partial, lower_bound) = loop {
@@ -56,10 +62,13 @@ pub(super) fn pack(site: &Site<'_>, rules: Rules, apart: bool, max_moves: Option
             _ => (limit, STEPS_FOR_EACH.min(effort.left() / 2)),
         };
         let solution = with_part(effort, given, |part| columns.program.solve(0, limit, part));
-        if let Some((cost, values)) = &solution.best {
-            best = realised(&columns, values).map(|rough| (*cost, rough)).or(best);
+        let is_solved = solution.best.is_some();
+        if let Some((cost, values)) = solution.best {
+            let here = point_of(columns, values);
+            best = realised(&here).map(|rough| (cost, rough)).or(best);
+            point = Some(here);
         }
-        if solution.best.is_some() || least == most {
+        if is_solved || least == most {
             let cost = best.as_ref().map(|(cost, _)| *cost);
             break (least, solution.lower_bound.into_iter().chain(cost).min());
         }
@@ -67,10 +76,10 @@ pub(super) fn pack(site: &Site<'_>, rules: Rules, apart: bool, max_moves: Option
         // What was not settled for a few is left for the many that are known to do.
         least = if least - floor < MOST_TRIES { least + 1 } else { most };
     };
-    partial_proved &= partial - floor <= MOST_TRIES || fewest.lower_bound.is_none_or(|bound| bound >= partial);
+    partial_proved &= partial - floor <= MOST_TRIES || bound_on_partial.is_none_or(|bound| bound >= partial);
     let mut second = false;
-    let cost = best.as_ref().map(|(cost, _)| *cost);
-    if let Some(cost) = cost.filter(|&cost| Some(cost) == lower_bound && cost > 0) {
+    let least_cost = best.as_ref().map(|(cost, _)| *cost);
+    if let Some(cost) = least_cost.filter(|&cost| Some(cost) == lower_bound && cost > 0) {
         let asked = Asked {
             apart,
             objective: site.second(),
@@ -81,10 +90,17 @@ pub(super) fn pack(site: &Site<'_>, rules: Rules, apart: bool, max_moves: Option
         };
         if let Some((better, proved)) = second_measure(site, &layout, &asked, i64::MAX >> 1, effort) {
             second = proved;
-            best = better.map(|(_, rough)| (cost, rough)).or(best);
+            if let Some((_, rough, here)) = better {
+                best = Some((cost, rough));
+                point = Some(here);
+            }
         }
     }
-    Found { best, lower_bound, second, least_partial: Some(partial), partial_proved }
+    let ways = match (&best, &point) {
+        (Some((_, rough)), Some(point)) => point.ways(site, &layout, rough),
+        _ => Vec::new(),
+    };
+    Found { best, ways, lower_bound, second, least_partial: Some(partial), partial_proved }
 }
 
 /// Schedulable nodes that are partial now.
@@ -99,10 +115,6 @@ fn only_partial_holds(site: &Site<'_>) -> Option<u8> {
     let capacity = nodes.clone().next()?.capacity();
     let busy: u64 = nodes.clone().map(|node| u64::from(node.capacity() - node.free_gpus())).sum();
     nodes.all(|node| node.capacity() == capacity).then_some((busy % u64::from(capacity)) as u8)
-}
-
-fn cost_of(site: &Site<'_>, rough: &Rough) -> i64 {
-    rough.moves.iter().map(|one| site.move_cost(site.cluster.instance(one.instance).job())).sum()
 }
 
 /// Does something with a part of the work.

@@ -1,9 +1,12 @@
 //! What a plan is asked, and how the answer looks.
 
+use super::choose::Choice;
+use super::hitless::NoOrder;
 use super::integer::Effort;
 use super::layout::Guest;
 use super::steps::{Mode, Step};
 use super::verdict::{NoPlan, Relaxation};
+use super::ways::Way;
 use crate::cluster::{Cluster, DisruptionBudget, GpuMask, JobId, NodeId, Within};
 
 /// What room is to be made for.
@@ -63,6 +66,8 @@ pub struct PlanOptions {
     pub max_moves: Option<u64>,
     /// No plan that moves instances of more jobs.
     pub max_jobs_disturbed: Option<u64>,
+    /// Whether other plans that are as good are wanted for [`choose`](fn@super::choose).
+    pub ways: bool,
     /// How much may be tried.
     pub effort: Effort,
 }
@@ -72,7 +77,7 @@ impl PlanOptions {
     pub fn new(cluster: &Cluster, mode: Mode, effort: Effort) -> Self {
         let movable = cluster.job_ids().map(|job| cluster.job(job).migratable()).collect();
         let (cost, budgets) = (Cost::Moves, Vec::new());
-        Self { mode, movable, budgets, cost, max_moves: None, max_jobs_disturbed: None, effort }
+        Self { mode, movable, budgets, cost, max_moves: None, max_jobs_disturbed: None, ways: true, effort }
     }
 }
 
@@ -101,10 +106,16 @@ pub struct Plan {
     pub after: Option<Cluster>,
     /// Why there is no plan.
     pub why: Option<NoPlan>,
+    /// What proves that there is none, if it is for want of an order of moves.
+    pub no_order: Option<NoOrder>,
     /// What little more would allow one.
     pub relax: Vec<Relaxation>,
     /// Whether the clock ended the search.
     pub by_clock: bool,
+    /// How it was chosen, if it was; see [`choose`](fn@super::choose).
+    pub choice: Option<Choice>,
+    /// The plan itself, and others that are as good by all measures.
+    pub(super) ways: Vec<Way>,
 }
 
 impl Plan {
@@ -149,6 +160,7 @@ pub(super) fn keep_limits(answer: &mut Plan, options: &PlanOptions) {
     answer.optimal = answer.why.is_some();
     (answer.second_optimal, answer.jobs_optimal, answer.fewest_partial) = (false, false, false);
     (answer.steps, answer.place, answer.after) = (Vec::new(), Vec::new(), None);
+    answer.ways.clear();
 }
 
 /// What moving an instance of a job costs, in seconds, as far as is known: a job that ends before has nothing to lose.

@@ -1,9 +1,10 @@
 //! From a solution in classes to nodes and instances.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::columns::{Columns, Meaning};
 use super::layout::{Counts, GUEST, Layout, Mover};
+use super::manner::{Effect, Manner, Order};
 use crate::cluster::{Cluster, InstanceId, JobId, NodeId};
 
 /// One move of a running instance.
@@ -29,8 +30,8 @@ struct Loser {
     leaves: Vec<Mover>,
 }
 
-/// Chooses nodes and instances for a solution: those of few jobs, and receivers that lose nothing where there are any.
-/// `None` if the solution cannot be carried out, which its rows rule out.
+/// Chooses nodes and instances for a solution: those of few jobs, receivers that lose nothing where there are any, and of
+/// what is alike in this manner. `None` if the solution cannot be carried out, which its rows rule out.
 pub(super) fn realise(
     cluster: &Cluster,
     layout: &Layout,
@@ -38,6 +39,7 @@ pub(super) fn realise(
     inside: Option<&[NodeId]>,
     guests: i64,
     values: &[i64],
+    manner: Manner,
 ) -> Option<Rough> {
     let inside: Option<FxHashSet<NodeId>> = inside.map(|nodes| nodes.iter().copied().collect());
     let mut by_cell: Vec<Vec<(usize, i64)>> = vec![Vec::new(); columns.cells.len()];
@@ -52,6 +54,7 @@ pub(super) fn realise(
     let all_alone = movers.all(|job| cluster.job(job).instances() == 1);
     let mut chooser = Chooser { cluster, layout, disturbed: FxHashSet::default(), all_alone };
     let mut losers = Vec::new();
+    let mut left: FxHashMap<NodeId, &Counts> = FxHashMap::default();
     // The nodes of each room that lose nothing; those that lose something come after them.
     let n_rooms = columns.meanings.iter().filter_map(Meaning::room).max().map_or(0, |room| room + 1);
     let mut rooms: Vec<Vec<NodeId>> = vec![Vec::new(); n_rooms];
@@ -59,13 +62,20 @@ pub(super) fn realise(
         let members = layout.members[cell.class as usize].iter().copied();
         let is_here = |node: &NodeId| inside.as_ref().is_none_or(|inside| inside.contains(node)) == cell.inside;
         let mut nodes: Vec<NodeId> = members.filter(is_here).collect();
+        if manner.leave == Order::Last {
+            nodes.reverse();
+        }
         for &(at, value) in &wanted {
             let Meaning::Leave { leave, room, .. } = &columns.meanings[at] else { continue };
             if leave.is_empty() {
                 continue;
             }
+            if manner.leave == Order::Tidy {
+                nodes.sort_by_cached_key(|&node| (Effect::of(cluster, layout, node, leave, &Vec::new()), node));
+            }
             for _ in 0..value {
                 let (at, leaves) = chooser.choose(&nodes, leave)?;
+                left.insert(nodes[at], leave);
                 losers.push(Loser { node: nodes.remove(at), room: *room, leaves });
             }
         }
@@ -74,6 +84,7 @@ pub(super) fn realise(
             _ => None,
         });
         if let Some(Some(room)) = rest {
+            nodes.sort_unstable();
             rooms[room].extend(nodes);
         }
     }
@@ -83,7 +94,18 @@ pub(super) fn realise(
             rooms[room].push(loser.node);
         }
     }
-    let seats = seats(columns, values, rooms, &n_kept)?;
+    if manner.receive == Order::Last {
+        for (nodes, &n_kept) in rooms.iter_mut().zip(&n_kept) {
+            nodes[..n_kept].reverse();
+            nodes[n_kept..].reverse();
+        }
+    }
+    let effect = |node: NodeId, receive: &Counts| {
+        let none = Vec::new();
+        Effect::of(cluster, layout, node, left.get(&node).copied().unwrap_or(&none), receive)
+    };
+    let effect = (manner.receive == Order::Tidy).then_some(&effect as EffectOf<'_>);
+    let seats = seats(columns, values, rooms, &n_kept, effect)?;
     seat(layout, losers, seats, guests)
 }
 
@@ -106,8 +128,18 @@ struct Place {
 /// What a room receives, and how many rooms do.
 type Packing<'a> = (&'a Counts, i64);
 
-/// Seats on concrete nodes. Packings with movers go to nodes that lose nothing, the guests' own to those that do.
-fn seats(columns: &Columns, values: &[i64], rooms: Vec<Vec<NodeId>>, n_kept: &[usize]) -> Option<Vec<Place>> {
+/// What becomes of a node that so much comes to.
+type EffectOf<'a> = &'a dyn Fn(NodeId, &Counts) -> Effect;
+
+/// Seats on concrete nodes. Packings with movers go to nodes that lose nothing, the guests' own to those that do; or, with
+/// an effect, to those where it is best.
+fn seats(
+    columns: &Columns,
+    values: &[i64],
+    rooms: Vec<Vec<NodeId>>,
+    n_kept: &[usize],
+    effect: Option<EffectOf<'_>>,
+) -> Option<Vec<Place>> {
     let mut packings: Vec<Vec<Packing<'_>>> = vec![Vec::new(); rooms.len()];
     for (meaning, &value) in columns.meanings.iter().zip(values) {
         if let Meaning::Receive { room, receive } = meaning
@@ -119,6 +151,23 @@ fn seats(columns: &Columns, values: &[i64], rooms: Vec<Vec<NodeId>>, n_kept: &[u
     let mut seats = Vec::new();
     for ((nodes, mut packings), &n_kept) in rooms.iter().zip(packings).zip(n_kept) {
         packings.sort_by_key(|(receive, _)| receive.iter().all(|&(item, _)| usize::from(item) == GUEST));
+        if let Some(effect) = effect {
+            let mut left: Vec<(NodeId, bool)> =
+                nodes.iter().enumerate().map(|(at, &node)| (node, at < n_kept)).collect();
+            for (receive, value) in packings {
+                let has_movers = receive.iter().any(|&(item, _)| usize::from(item) != GUEST);
+                left.sort_by_cached_key(|&(node, kept)| (has_movers && !kept, effect(node, receive), node));
+                if left.len() < value as usize {
+                    return None;
+                }
+                for (node, kept) in left.drain(..value as usize) {
+                    for &(item, n) in receive {
+                        seats.extend((0..n).map(|_| Place { item, node, kept }));
+                    }
+                }
+            }
+            continue;
+        }
         let all: i64 = packings.iter().map(|&(_, value)| value).sum();
         let guests_only = packings.iter().filter(|(receive, _)| receive.iter().all(|&(item, _)| item == 0));
         let guests_only: i64 = guests_only.map(|&(_, value)| value).sum();

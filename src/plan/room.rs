@@ -35,7 +35,7 @@ impl RoomMaker for FewestMoves {
     fn make_room(&mut self, cluster: &Cluster, job: JobId, limits: RoomLimits) -> Option<Room> {
         let new = cluster.job_ids().skip(self.movable.len());
         self.movable.extend(new.map(|job| cluster.job(job).migratable()));
-        let site = Site { cluster, goal: Goal::Job(job), movable: &self.movable, cost: Cost::Moves };
+        let site = Site { cluster, goal: Goal::Job(job), movable: &self.movable, cost: Cost::Moves, ways: false };
         let mut effort = Effort::new(self.steps, None);
         let (_, rough) = solve(&site, Rules::ALL, false, true, &mut effort).best?;
         let mut jobs: Vec<JobId> = rough.moves.iter().map(|one| cluster.instance(one.instance).job()).collect();

@@ -3,6 +3,7 @@
 use super::layout::Rules;
 use super::question::Plan;
 use super::site::Site;
+use super::ways::Way;
 use crate::cluster::{Cluster, Edit, GpuMask, JobId, NodeId};
 
 /// The plan without a move for a job of shares, if it fits as things are: into the first part of the cluster that holds it,
@@ -18,6 +19,7 @@ pub(super) fn plan_without_moves(site: &Site<'_>) -> Option<Plan> {
             second_optimal: true,
             jobs_optimal: true,
             lower_bound: Some(0),
+            ways: vec![Way { steps: Vec::new(), place: place.clone() }],
             place,
             after: Some(after),
             ..Plan::default()

@@ -16,6 +16,8 @@ pub(super) struct Site<'a> {
     pub(super) goal: Goal,
     pub(super) movable: &'a [bool],
     pub(super) cost: Cost,
+    /// Whether several ways to carry out a solution are wanted.
+    pub(super) ways: bool,
 }
 
 /// A part of the cluster in which all guests may come, and how many they are.
@@ -141,7 +143,7 @@ impl Site<'_> {
         self.cluster.job_ids().any(|job| {
             self.cluster.job(job).runs()
                 && self.movable[job.index()]
-                && self.cluster.job(job).instances() > 1
+                && !self.cluster.stands_alone(job)
                 && self.cluster.request_of(job).within.is_some()
         })
     }
@@ -154,7 +156,8 @@ impl Site<'_> {
             let job = cluster.instance(one.instance).job();
             let Some(within) = cluster.request_of(job).within else { return true };
             let together = |moved: bool| {
-                let mut regions = cluster.instances_of(job).map(|instance| {
+                let instances = cluster.whole_job(job).flat_map(|group| cluster.instances_of(group));
+                let mut regions = instances.map(|instance| {
                     let to = if moved { to.get(&instance).copied() } else { None };
                     cluster.node(to.or(cluster.instance(instance).node())?).region(within)
                 });

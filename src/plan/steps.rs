@@ -1,6 +1,7 @@
 //! A plan carried out on the ledger: the proof that it can be, and the devices.
 
 use super::realise::{Move, Rough};
+use super::ways::Way;
 use crate::cluster::{Cluster, Edit, EditError, GpuMask, InstanceId, JobId, NodeId, lowest_gpus};
 
 /// How the moves of a plan are carried out.
@@ -45,7 +46,7 @@ pub struct Step {
 #[derive(Clone, Debug)]
 pub(super) struct Done {
     pub(super) steps: Vec<Step>,
-    pub(super) hosts: Vec<(NodeId, GpuMask)>,
+    pub(super) place: Vec<(NodeId, GpuMask)>,
     pub(super) after: Cluster,
 }
 
@@ -54,44 +55,79 @@ pub(super) struct Done {
 /// # Errors
 /// The first edit that is not possible.
 pub(super) fn carry_out(cluster: &Cluster, guest: Option<JobId>, rough: &Rough, mode: Mode) -> Result<Done, EditError> {
-    let mut after = cluster.clone();
-    if mode == Mode::StopFirst {
+    let mut trial = Trial::new(cluster, guest);
+    let Way { steps, place } = trial.carry_out(rough, mode)?;
+    Ok(Done { steps, place, after: trial.cluster })
+}
+
+/// A copy of a cluster on which plans are carried out, and taken back.
+pub(super) struct Trial {
+    cluster: Cluster,
+    guests: Vec<InstanceId>,
+    /// What was done, in its order.
+    done: Vec<Edit>,
+}
+
+impl Trial {
+    pub(super) fn new(cluster: &Cluster, guest: Option<JobId>) -> Self {
+        let mut cluster = cluster.clone();
+        let mut guests = Vec::new();
+        if let Some(job) = guest {
+            let numbered = cluster.number_instances(job);
+            debug_assert!(numbered, "a queued job has no instances yet, and there were numbers left for all that run");
+            guests.extend(cluster.instances_of(job));
+        }
+        Self { cluster, guests, done: Vec::new() }
+    }
+
+    /// Carries out a plan; the steps, and where the guests came.
+    pub(super) fn carry_out(&mut self, rough: &Rough, mode: Mode) -> Result<Way, EditError> {
+        if mode == Mode::StopFirst {
+            for one in &rough.moves {
+                self.stop(one)?;
+            }
+        }
+        let mut steps = Vec::with_capacity(rough.moves.len());
         for one in &rough.moves {
-            stop(&mut after, one)?;
+            if mode == Mode::Hitless {
+                self.stop(one)?;
+            }
+            let gpus = self.start(one.instance, one.to)?;
+            let job = self.cluster.instance(one.instance).job();
+            steps.push(Step { job, instance: one.instance, from: one.from, to: one.to, gpus });
         }
-    }
-    let mut steps = Vec::with_capacity(rough.moves.len());
-    for one in &rough.moves {
-        if mode == Mode::Hitless {
-            stop(&mut after, one)?;
+        let mut hosts = Vec::with_capacity(rough.hosts.len());
+        for (at, &node) in rough.hosts.iter().enumerate() {
+            let gpus = match self.guests.get(at) {
+                Some(&instance) => self.start(instance, node)?,
+                None => 0,
+            };
+            hosts.push((node, gpus));
         }
-        let gpus = start(&mut after, one.instance, one.to)?;
-        let job = after.instance(one.instance).job();
-        steps.push(Step { job, instance: one.instance, from: one.from, to: one.to, gpus });
+        Ok(Way { steps, place: hosts })
     }
-    let mut hosts = Vec::with_capacity(rough.hosts.len());
-    if let Some(job) = guest {
-        let numbered = after.number_instances(job);
-        debug_assert!(numbered, "a queued job has no instances yet, and there were numbers left for all that run");
-        let instances: Vec<InstanceId> = after.instances_of(job).collect();
-        for (instance, &node) in instances.into_iter().zip(&rough.hosts) {
-            hosts.push((node, start(&mut after, instance, node)?));
-        }
-    } else {
-        hosts.extend(rough.hosts.iter().map(|&node| (node, 0)));
-    }
-    Ok(Done { steps, hosts, after })
-}
 
-fn stop(cluster: &mut Cluster, one: &Move) -> Result<(), EditError> {
-    let gpus = cluster.instance(one.instance).gpus();
-    cluster.apply_one(Edit::Free { instance: one.instance, node: one.from, gpus })
-}
+    /// Takes back all that was done.
+    pub(super) fn take_back(&mut self) {
+        self.cluster.undo(&std::mem::take(&mut self.done));
+    }
 
-/// Puts an instance on the lowest free devices of a node.
-fn start(cluster: &mut Cluster, instance: InstanceId, node: NodeId) -> Result<GpuMask, EditError> {
-    let size = cluster.request_of(cluster.instance(instance).job()).gpus;
-    let gpus = lowest_gpus(cluster.node(node).free(), size).ok_or(EditError::GpuBusy(node))?;
-    cluster.apply_one(Edit::Take { instance, node, gpus })?;
-    Ok(gpus)
+    fn stop(&mut self, one: &Move) -> Result<(), EditError> {
+        let gpus = self.cluster.instance(one.instance).gpus();
+        self.apply(Edit::Free { instance: one.instance, node: one.from, gpus })
+    }
+
+    /// Puts an instance on the lowest free devices of a node.
+    fn start(&mut self, instance: InstanceId, node: NodeId) -> Result<GpuMask, EditError> {
+        let size = self.cluster.request_of(self.cluster.instance(instance).job()).gpus;
+        let gpus = lowest_gpus(self.cluster.node(node).free(), size).ok_or(EditError::GpuBusy(node))?;
+        self.apply(Edit::Take { instance, node, gpus })?;
+        Ok(gpus)
+    }
+
+    fn apply(&mut self, edit: Edit) -> Result<(), EditError> {
+        self.cluster.apply_one(edit)?;
+        self.done.push(edit);
+        Ok(())
+    }
 }

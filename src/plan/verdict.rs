@@ -4,6 +4,7 @@ use super::columns::{Asked, Columns, Meaning, Objective};
 use super::find::solve;
 use super::integer::Effort;
 use super::layout::{GUEST, Layout, Rules};
+use super::manner::Manner;
 use super::question::Goal;
 use super::realise::realise;
 use super::site::{Site, guest_of};
@@ -46,7 +47,7 @@ impl NoPlan {
 /// A change that would allow a plan. Each is proved to, and to be the least of its kind unless it says otherwise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Relaxation {
-    /// So many GPUs more, wherever they become free.
+    /// So many GPUs more at least; no plan does with fewer, wherever they become free.
     Capacity(u64),
     /// So many GPUs more on these nodes, one entry each.
     FreeGpus(Vec<NodeId>),
@@ -76,6 +77,7 @@ pub(super) fn verdict(
     }
     let missing = missing_gpus(site);
     if missing > 0 {
+        let missing = missing.max(missing_where_allowed(site));
         return (Some(NoPlan::Capacity), vec![Relaxation::Capacity(missing)]);
     }
     let mut has_plan = |rules: Rules| solve(site, rules, false, false, effort).best.is_some();
@@ -109,7 +111,7 @@ fn missing_gpus(site: &Site<'_>) -> u64 {
     let nodes = site.cluster.nodes().iter().filter(|node| node.schedulable());
     let free: u64 = nodes.clone().map(|node| u64::from(node.free_gpus())).sum();
     let asked = match site.goal {
-        Goal::Job(job) => u64::from(site.cluster.request_of(job).gpus) * u64::from(site.cluster.job(job).instances()),
+        Goal::Job(job) => asked_gpus(site, job),
         Goal::FreeNodes(count) => {
             let mut sizes: Vec<u64> = nodes.map(|node| u64::from(node.capacity())).filter(|&size| size > 0).collect();
             sizes.sort_unstable();
@@ -121,6 +123,25 @@ fn missing_gpus(site: &Site<'_>) -> u64 {
         Goal::FreeRegion(_) | Goal::LeastPartial => 0,
     };
     asked.saturating_sub(free)
+}
+
+fn asked_gpus(site: &Site<'_>, job: JobId) -> u64 {
+    u64::from(site.cluster.request_of(job).gpus) * u64::from(site.cluster.job(job).instances())
+}
+
+/// GPUs that are missing on the nodes that the job may use, even if what may move leaves them for others as far as those have
+/// room: no plan does with fewer.
+fn missing_where_allowed(site: &Site<'_>) -> u64 {
+    let (Goal::Job(job), cluster) = (site.goal, site.cluster) else { return 0 };
+    let request = cluster.request_of(job);
+    let is_of_use = |node: NodeId| cluster.admits(node, request) && cluster.node(node).capacity() >= request.gpus;
+    let free = |of_use: bool| -> u64 {
+        let nodes = cluster.node_ids().filter(|&node| cluster.node(node).schedulable() && is_of_use(node) == of_use);
+        nodes.map(|node| u64::from(cluster.node(node).free_gpus())).sum()
+    };
+    let movers = site.movers().filter(|&(_, node)| is_of_use(node));
+    let may_leave: u64 = movers.map(|(instance, _)| u64::from(cluster.instance(instance).gpus().count_ones())).sum();
+    asked_gpus(site, job).saturating_sub(free(true) + free(false).min(may_leave))
 }
 
 /// The fewest pinned instances that would have to move.
@@ -137,7 +158,8 @@ fn unpin(site: &Site<'_>, effort: &mut Effort) -> Option<Relaxation> {
         let asked = Asked::of(&spot);
         let columns = Columns::new(&layout, &asked).ok()?;
         let Some((cost, values)) = columns.program.solve(floor, limit, effort).best else { continue };
-        let rough = realise(site.cluster, &layout, &columns, spot.inside.as_deref(), spot.count, &values)?;
+        let rough =
+            realise(site.cluster, &layout, &columns, spot.inside.as_deref(), spot.count, &values, Manner::PLAIN)?;
         let jobs = rough.moves.iter().map(|one| site.cluster.instance(one.instance).job());
         let mut jobs: Vec<JobId> = jobs.filter(|job| !site.movable[job.index()]).collect();
         jobs.sort_unstable();

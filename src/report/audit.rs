@@ -4,6 +4,7 @@ mod document;
 
 use serde::Serialize;
 
+use super::asks::{asks, refusal_text};
 use super::number::{counted, grouped, percent};
 use super::phi_star::{WccReport, wcc_text};
 use super::table::{Align, Rows, facts, wrapped};
@@ -119,9 +120,19 @@ fn waiting(cluster: &Cluster, pending: &Pending) -> String {
             alike.why.map_or("", Why::name).to_owned(),
         ]);
     }
+    let groups = pending.groups.iter().filter_map(|one| Some((one.job, one.refusal?)));
+    let groups = || groups.clone().filter(|(_, refusal)| refusal.why != Why::Capacity);
+    for (job, refusal) in groups().take(SHOWN.saturating_sub(though_free().count())) {
+        rows.push([
+            cluster.whole_job_name(job.first()).to_owned(),
+            asks(cluster, job.first()),
+            grouped(1u64),
+            refusal_text(refusal.why.name(), Some(refusal.proven)),
+        ]);
+    }
     if !rows.is_empty() {
         text += &rows.text();
-        text += &more(though_free().count(), SHOWN, "kinds");
+        text += &more(though_free().count() + groups().count(), SHOWN, "kinds");
     }
     text
 }

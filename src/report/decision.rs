@@ -6,7 +6,7 @@ use serde::ser::{SerializeSeq, Serializer};
 use super::explain::OffersOut;
 use super::json::append_line;
 use crate::anchor::Migration;
-use crate::cluster::{Cluster, GpuMask, NodeId, gpu_indices};
+use crate::cluster::{Cluster, GpuMask, GroupedJob, JobId, NodeId, gpu_indices};
 use crate::decide::{Decision, Status};
 
 /// Appends the line of a decision, as the contract of `place` has it.
@@ -27,7 +27,7 @@ pub fn explained_decision_json(
     decision: &Decision,
     explain: Option<&OffersOut<'_>>,
 ) -> Result<(), serde_json::Error> {
-    let job = cluster.job_name(decision.job);
+    let job = cluster.whole_job_name(decision.job);
     let migrations = Migrations { cluster, migrations: &decision.migrations };
     let (status, why) = match decision.status {
         Status::Removed => return append_line(out, &RemoveLine { job, status: "removed", migrations }),
@@ -35,11 +35,13 @@ pub fn explained_decision_json(
         Status::Placed => ("placed", None),
         Status::Blocked(why) => ("blocked", Some(why.name())),
     };
-    let request = cluster.request_of(decision.job);
-    let gpu_milli = request.is_share().then_some(request.gpu_milli);
-    let instances = Instances { cluster, placements: &decision.placements, gpu_milli };
-    let &Decision { delta_sif_nodes, in_abs, .. } = decision;
-    append_line(out, &SubmitLine { job, status, why, instances, migrations, delta_sif_nodes, in_abs, explain })
+    let groups = cluster.grouped_job_of(decision.job).map(|job| groups(cluster, job, &decision.placements));
+    let alone = Instances { cluster, placements: &decision.placements, gpu_milli: share_of(cluster, decision.job) };
+    let instances = AllInstances { alone, groups: groups.as_deref() };
+    let &Decision { delta_sif_nodes, in_abs, proven, .. } = decision;
+    let groups = groups.as_deref();
+    let line = SubmitLine { job, status, why, proven, instances, groups, migrations, delta_sif_nodes, in_abs, explain };
+    append_line(out, &line)
 }
 
 #[derive(Serialize)]
@@ -47,12 +49,38 @@ struct SubmitLine<'a> {
     job: &'a str,
     status: &'static str,
     why: Option<&'static str>,
-    instances: Instances<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    proven: Option<bool>,
+    instances: AllInstances<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    groups: Option<&'a [GroupOut<'a>]>,
     migrations: Migrations<'a>,
     delta_sif_nodes: Option<i64>,
     in_abs: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     explain: Option<&'a OffersOut<'a>>,
+}
+
+/// The thousandths of a device that each instance has, where it shares one.
+fn share_of(cluster: &Cluster, job: JobId) -> Option<u16> {
+    let request = cluster.request_of(job);
+    request.is_share().then_some(request.gpu_milli)
+}
+
+#[derive(Serialize)]
+struct GroupOut<'a> {
+    instances: Instances<'a>,
+}
+
+/// The instances of each group, of a job that is blocked none.
+fn groups<'a>(cluster: &'a Cluster, job: GroupedJob, placements: &'a [(NodeId, GpuMask)]) -> Vec<GroupOut<'a>> {
+    let mut rest = placements;
+    let group = |id| {
+        let (own, others) = rest.split_at(rest.len().min(cluster.job(id).instances() as usize));
+        rest = others;
+        GroupOut { instances: Instances { cluster, placements: own, gpu_milli: share_of(cluster, id) } }
+    };
+    job.jobs().map(group).collect()
 }
 
 #[derive(Serialize)]
@@ -69,8 +97,14 @@ struct Instances<'a> {
     gpu_milli: Option<u16>,
 }
 
-impl Serialize for Instances<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+/// All instances of a job: of several groups those of one after another.
+struct AllInstances<'a> {
+    alone: Instances<'a>,
+    groups: Option<&'a [GroupOut<'a>]>,
+}
+
+impl Instances<'_> {
+    fn list<L: SerializeSeq>(&self, list: &mut L) -> Result<(), L::Error> {
         #[derive(Serialize)]
         struct Instance<'a> {
             node: &'a str,
@@ -78,10 +112,27 @@ impl Serialize for Instances<'_> {
             #[serde(skip_serializing_if = "Option::is_none")]
             gpu_milli: Option<u16>,
         }
-        let mut list = serializer.serialize_seq(Some(self.placements.len()))?;
-        for &(node, gpus) in self.placements {
+        self.placements.iter().try_for_each(|&(node, gpus)| {
             let (node, gpus) = (self.cluster.node_name(node), Mask(gpus));
-            list.serialize_element(&Instance { node, gpus, gpu_milli: self.gpu_milli })?;
+            list.serialize_element(&Instance { node, gpus, gpu_milli: self.gpu_milli })
+        })
+    }
+}
+
+impl Serialize for Instances<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut list = serializer.serialize_seq(Some(self.placements.len()))?;
+        self.list(&mut list)?;
+        list.end()
+    }
+}
+
+impl Serialize for AllInstances<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut list = serializer.serialize_seq(Some(self.alone.placements.len()))?;
+        match self.groups {
+            None => self.alone.list(&mut list)?,
+            Some(groups) => groups.iter().try_for_each(|group| group.instances.list(&mut list))?,
         }
         list.end()
     }

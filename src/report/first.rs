@@ -1,6 +1,7 @@
 //! The first decisions on a queue, a line each, for people.
 
-use super::number::{asked, grouped};
+use super::asks::{asks, refusal_text};
+use super::number::grouped;
 use super::table::{Align, Rows};
 use crate::cluster::{Cluster, GpuMask, gpu_indices};
 use crate::decide::{Decision, Status, Why};
@@ -24,10 +25,9 @@ impl FirstDecisions {
             return;
         }
         let job = decision.job;
-        let (instances, request) = (cluster.job(job).instances(), cluster.request_of(job));
         let (status, place) = match decision.status {
             Status::Placed => ("placed", places(cluster, decision)),
-            Status::Blocked(why) => ("blocked", explained(why).to_owned()),
+            Status::Blocked(why) => ("blocked", refusal_text(explained(why), decision.proven)),
             Status::Removed => ("removed", String::new()),
             Status::Absent => ("absent", "had been blocked".to_owned()),
         };
@@ -35,8 +35,8 @@ impl FirstDecisions {
             0 => String::new(),
             n => grouped(n as u64),
         };
-        let asks = format!("{} × {}", grouped(instances), asked(request.gpus, request.gpu_milli));
-        self.rows.push([cluster.job_name(job).to_owned(), asks, status.to_owned(), moves, place]);
+        let (name, asks) = (cluster.whole_job_name(job), asks(cluster, job));
+        self.rows.push([name.to_owned(), asks, status.to_owned(), moves, place]);
     }
 
     /// The table, with the number of all decisions; nothing without any.

@@ -1,5 +1,6 @@
 //! From results to bytes: tables for people, JSON for machines. Pure functions; who writes them where is for `cli`.
 
+mod asks;
 mod audit;
 mod bench;
 mod commands;
@@ -20,6 +21,7 @@ mod sweep;
 mod table;
 mod verify;
 
+pub use asks::{asks, refusal_text};
 pub use audit::{audit_json, audit_table};
 pub use bench::{BenchRow, bench_table, compare_with_cpu};
 pub use commands::plan_commands;

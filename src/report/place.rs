@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use super::asks::{asks, refusal_text};
 use super::first::{FirstDecisions, explained};
-use super::number::{asked, counted, grouped, percent, rate, seconds, signed, thousandths};
+use super::number::{counted, grouped, percent, rate, seconds, signed, thousandths};
 use super::table::{Align, Rows, facts};
 use crate::anchor::State;
 use crate::cluster::{Cluster, WHOLE_GPU};
@@ -45,6 +46,7 @@ struct BlockedJob {
     job: String,
     asks: String,
     why: Why,
+    proven: Option<bool>,
 }
 
 impl Tally {
@@ -60,10 +62,9 @@ impl Tally {
                 let reason = REASONS.iter().position(|&reason| reason == why);
                 self.blocked.iter_mut().zip(0..).for_each(|(n, at)| *n += u64::from(reason == Some(at)));
                 if self.first_blocked.len() < NAMED {
-                    let (job, instances) = (cluster.job_name(decision.job), cluster.job(decision.job).instances());
-                    let request = cluster.request_of(decision.job);
-                    let asks = format!("{} × {}", grouped(instances), asked(request.gpus, request.gpu_milli));
-                    self.first_blocked.push(BlockedJob { job: job.to_owned(), asks, why });
+                    let job = cluster.whole_job_name(decision.job).to_owned();
+                    let asks = asks(cluster, decision.job);
+                    self.first_blocked.push(BlockedJob { job, asks, why, proven: decision.proven });
                 }
             }
             Status::Removed => self.removed += 1,
@@ -217,8 +218,8 @@ impl PlaceSummary<'_> {
         }
         let right = |name| (name, Align::Right);
         let mut rows = Rows::new(&[("BLOCKED JOB", Align::Left), right("ASKS"), ("WHY", Align::Left)]);
-        for BlockedJob { job, asks, why } in &self.tally.first_blocked {
-            rows.push([job.clone(), asks.clone(), explained(*why).to_owned()]);
+        for BlockedJob { job, asks, why, proven } in &self.tally.first_blocked {
+            rows.push([job.clone(), asks.clone(), refusal_text(explained(*why), *proven)]);
         }
         let more = self.tally.n_blocked() - self.tally.first_blocked.len() as u64;
         let more = if more > 0 { format!("and {} more\n", grouped(more)) } else { String::new() };

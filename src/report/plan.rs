@@ -12,7 +12,7 @@ use super::place::Totals;
 use super::table::{Align, Rows, facts, printable};
 use crate::anchor::State;
 use crate::cluster::{Cluster, NodeId, Within};
-use crate::plan::{Cost, Curve, Goal, Mode, NoPlan, Plan, PlanOptions, Relaxation};
+use crate::plan::{Cost, Curve, Goal, Mode, NoOrder, NoPlan, Plan, PlanOptions, Relaxation};
 use curve::{PointOut, curve_points, curve_table};
 
 pub use curve::curve_svg;
@@ -57,7 +57,10 @@ struct Document<'a> {
     proved: Proved,
     steps: Vec<StepOut<'a>>,
     place: Vec<PlaceOut<'a>>,
+    choice: Option<ChoiceOut>,
     why: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    evidence: Option<EvidenceOut>,
     relax: Vec<RelaxOut<'a>>,
     n_sif: Change,
     partial: Change,
@@ -88,6 +91,23 @@ struct Proved {
     cost: bool,
     second: bool,
     jobs: bool,
+}
+
+/// How the plan was chosen among those that are as good.
+#[derive(Serialize)]
+struct ChoiceOut {
+    candidates: u64,
+    chosen: u64,
+    left_abs: Option<u64>,
+    delta_sif_nodes: Option<i64>,
+}
+
+/// What proves that no order of moves makes room.
+#[derive(Serialize)]
+#[serde(tag = "what", rename_all = "kebab-case")]
+enum EvidenceOut {
+    Stuck { instances: u64, of: u64 },
+    Searched { states: u64 },
 }
 
 #[derive(Serialize)]
@@ -190,7 +210,17 @@ impl PlanReport<'_> {
                 .iter()
                 .map(|&(node, gpus)| PlaceOut { node: cluster.node_name(node), gpus: Mask(gpus) })
                 .collect(),
+            choice: plan.choice.map(|choice| ChoiceOut {
+                candidates: choice.candidates,
+                chosen: choice.chosen,
+                left_abs: choice.score.map(|score| score.left_abs),
+                delta_sif_nodes: choice.score.map(|score| score.delta_sif_nodes),
+            }),
             why: plan.why.map(NoPlan::name),
+            evidence: plan.no_order.map(|evidence| match evidence {
+                NoOrder::Stuck { stuck, movers } => EvidenceOut::Stuck { instances: stuck, of: movers },
+                NoOrder::Searched { states } => EvidenceOut::Searched { states },
+            }),
             relax: relax.collect(),
             n_sif: Change { before: self.before.n_sif, after: self.after.map(|after| after.n_sif) },
             partial: Change { before: self.before.partial as i64, after: self.after.map(|after| after.partial as i64) },
@@ -207,6 +237,7 @@ impl PlanReport<'_> {
     pub fn table(&self) -> String {
         let mut text = format!("{}\n", self.headline());
         if self.plan.feasible != Some(true) {
+            text += &self.plan.no_order.map_or(String::new(), |evidence| format!("- {}\n", proof(evidence)));
             for relaxation in &self.plan.relax {
                 text += &format!("- {}\n", self.relaxation(relaxation));
             }
@@ -260,10 +291,22 @@ impl PlanReport<'_> {
             (None, _) => {
                 let bound = plan
                     .lower_bound
-                    .map_or(String::new(), |bound| format!(", it would cost at least {bound} by --cost"));
-                format!("No plan for {goal} was found{bound}; that there is none is not proved.")
+                    .filter(|&bound| bound > 0)
+                    .map_or(String::new(), |bound| format!(", and any takes at least {}", self.amount(bound)));
+                format!("No plan for {goal} was found; that there is none is not proved{bound}.")
             }
         }
+    }
+
+    /// So much of what a plan is to have the least of.
+    fn amount(&self, n: u64) -> String {
+        let (one, many) = match self.cost {
+            Cost::Moves => ("move", "moves"),
+            Cost::Gpus => ("moved GPU", "moved GPUs"),
+            Cost::Jobs => ("disturbed job", "disturbed jobs"),
+            Cost::Seconds => ("second", "seconds"),
+        };
+        format!("{} {}", grouped(n), if n == 1 { one } else { many })
     }
 
     fn facts(&self) -> Vec<(&'static str, String)> {
@@ -282,7 +325,7 @@ impl PlanReport<'_> {
             format!("no plan has fewer than {} {least}", grouped(plan.lower_bound.unwrap_or(0)))
         };
         let seconds = plan.seconds(self.cluster);
-        vec![
+        let mut facts = vec![
             (
                 "moves",
                 format!("{}, {}", counted(plan.steps.len() as i64, "instance"), counted(plan.moved_gpus(), "GPU")),
@@ -290,7 +333,21 @@ impl PlanReport<'_> {
             ("jobs disturbed", grouped(plan.jobs_disturbed())),
             ("seconds", seconds.map_or("not known of every job that moves".to_owned(), grouped)),
             ("proved", proved),
-        ]
+        ];
+        if let Some((choice, score)) = plan.choice.and_then(|choice| Some((choice, choice.score?))) {
+            let of = if choice.candidates == 1 {
+                "no other as good was found".to_owned()
+            } else {
+                format!("best by score of {} as good", grouped(choice.candidates))
+            };
+            let left = match score.left_abs {
+                0 => "no node leaves Σ".to_owned(),
+                1 => "1 node leaves Σ".to_owned(),
+                n => format!("{} nodes leave Σ", grouped(n)),
+            };
+            facts.push(("chosen", format!("{of}: {left}, N·ΔSIF {}", signed(score.delta_sif_nodes))));
+        }
+        facts
     }
 
     fn steps(&self) -> String {
@@ -336,13 +393,8 @@ impl PlanReport<'_> {
     /// What little more would allow a plan, in a sentence.
     pub(super) fn relaxation(&self, relaxation: &Relaxation) -> String {
         match relaxation {
-            Relaxation::Capacity(gpus) => {
-                if *gpus == 1 {
-                    "1 more free GPU is needed".to_owned()
-                } else {
-                    format!("{} more free GPUs are needed", grouped(*gpus))
-                }
-            }
+            Relaxation::Capacity(1) => "at least 1 more free GPU is needed".to_owned(),
+            Relaxation::Capacity(gpus) => format!("at least {} more free GPUs are needed", grouped(*gpus)),
             Relaxation::FreeGpus(nodes) => {
                 let mut counts: Vec<(NodeId, u32)> = Vec::new();
                 for &node in nodes {
@@ -374,6 +426,19 @@ impl PlanReport<'_> {
 fn more(rows: Rows, all: usize) -> String {
     let more = all.saturating_sub(SHOWN);
     if more > 0 { format!("{}and {} more\n", rows.text(), grouped(more as i64)) } else { rows.text() }
+}
+
+/// Why there is no order of moves, in a sentence.
+fn proof(evidence: NoOrder) -> String {
+    match evidence {
+        NoOrder::Stuck { stuck, movers } => format!(
+            "{} of {} instances that may move never find a free place, and without them there is no room",
+            grouped(stuck),
+            grouped(movers)
+        ),
+        NoOrder::Searched { states: 1 } => "no instance that may move finds a free place".to_owned(),
+        NoOrder::Searched { states } => format!("all {} states that moves lead to were looked at", grouped(states)),
+    }
 }
 
 /// A reason in a few words.

@@ -16,10 +16,13 @@ use super::live::{Live, ScoreCall, Scored};
 /// The most calls that are taken together.
 const MOST_TOGETHER: usize = 256;
 
+/// What is done with the cluster, or told why not.
+type Work = Box<dyn FnOnce(Result<&mut Live, ServeError>) + Send>;
+
 /// What waits for the thread.
 enum Task {
     /// Anything.
-    Run(Option<Instant>, Box<dyn FnOnce(Result<&mut Live, ServeError>) + Send>),
+    Run(Option<Instant>, Work),
     /// Candidates to score.
     Score(Option<Instant>, ScoreCall, oneshot::Sender<Result<Scored, ServeError>>),
 }

@@ -18,7 +18,7 @@ use crate::formats::{EditSpec, Snapshot, read_cluster_from, write_cluster};
 use applied::Applied;
 pub use applied::{MOST_IDS, MOST_KEPT_BYTES};
 pub use gangs::{Gang, Gangs};
-pub use place::PlaceCall;
+pub use place::{PlaceCall, Show};
 use resident::Resident;
 use score::Scoring;
 pub use score::{Candidates, ScoreCall, Scored, resolve_candidates};

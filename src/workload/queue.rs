@@ -1,21 +1,26 @@
 //! The queue: what is decided, in which order.
 
-use crate::cluster::JobId;
+use crate::cluster::{GroupedJob, JobId};
 
 /// One line of a queue. Its jobs are registered in the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueEntry {
-    /// Decide where this job goes.
+    /// Decide where this job goes. It is no group of another.
     Submit(JobId),
-    /// This job leaves, if it runs by then.
+    /// Decide where this job of several groups goes, all of them together.
+    SubmitGroups(GroupedJob),
+    /// This job leaves, if it runs by then. It is no group of another.
     Remove(JobId),
+    /// This job of several groups leaves, if it runs by then.
+    RemoveGroups(GroupedJob),
 }
 
 impl QueueEntry {
-    /// The job that it is about.
+    /// The job that it is about; the first group of one of several.
     pub fn job(self) -> JobId {
         match self {
             QueueEntry::Submit(job) | QueueEntry::Remove(job) => job,
+            QueueEntry::SubmitGroups(job) | QueueEntry::RemoveGroups(job) => job.first(),
         }
     }
 }

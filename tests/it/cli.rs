@@ -11,6 +11,7 @@ mod audit;
 mod backends;
 mod explain;
 mod fgd;
+mod groups;
 mod job_names;
 mod options;
 mod page;

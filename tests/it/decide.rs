@@ -350,6 +350,7 @@ proptest! {
                     prop_assert_eq!(decision.status, expected);
                     prop_assert!(!cluster.job(job).runs());
                 }
+                QueueEntry::SubmitGroups(_) | QueueEntry::RemoveGroups(_) => prop_assert!(false, "not made here"),
             }
             // What an event is said to change is what a recount finds.
             let n_sif = State::new(cluster.clone()).n_sif();

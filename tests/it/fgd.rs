@@ -233,6 +233,7 @@ impl Rule {
             (QueueEntry::Submit(_), Status::Placed) => self.policy == Policy::CaFgd,
             (QueueEntry::Submit(_), _) => return,
             (QueueEntry::Remove(_), _) => false,
+            (QueueEntry::SubmitGroups(_) | QueueEntry::RemoveGroups(_), _) => panic!("not made here"),
         };
         let job = entry.job();
         if if counts { self.moment.insert(job) } else { self.moment.remove(&job) } {

@@ -183,6 +183,108 @@ fn a_queue_is_read_and_written() {
 }
 
 #[test]
+fn a_job_of_groups_is_read_and_written() {
+    let text = "{\"job\":\"x\",\"groups\":[{\"instances\":1,\"gpus_per_instance\":0,\"cpu_milli\":4000},{\"instances\":4,\"gpus_per_instance\":8,\"memory_mib\":7,\"models\":[\"B\",\"H100\"]},{\"instances\":2,\"gpus_per_instance\":1,\"gpu_milli\":250}],\"migratable\":false,\"within\":\"rack\"}\n\
+        {\"remove\":\"a\"}\n{\"remove\":\"x\"}\n";
+    let (entries, cluster) = queue(text).unwrap();
+    let job = cluster.find_grouped_job("x").unwrap();
+    assert_eq!(entries[0], QueueEntry::SubmitGroups(job));
+    assert_eq!(entries[2], QueueEntry::RemoveGroups(job));
+    let mut out = Vec::new();
+    write_queue(&cluster, &entries, &mut out).unwrap();
+    let again = String::from_utf8(out).unwrap();
+    // Models come in the order in which the cluster came to know them.
+    assert_eq!(again.replace("\"H100\",\"B\"", "\"B\",\"H100\""), text);
+    // A group of one is a job like any other.
+    let one =
+        "{\"job\":\"y\",\"within\":\"domain\",\"groups\":[{\"gpus_per_instance\":2,\"instances\":3,\"cpu_milli\":5}]}";
+    let flat = "{\"job\":\"y\",\"instances\":3,\"gpus_per_instance\":2,\"cpu_milli\":5,\"within\":\"domain\"}\n";
+    let (entries, cluster) = queue(one).unwrap();
+    assert!(matches!(entries[..], [QueueEntry::Submit(_)]));
+    let mut out = Vec::new();
+    write_queue(&cluster, &entries, &mut out).unwrap();
+    assert_eq!(String::from_utf8(out).unwrap(), flat);
+}
+
+#[test]
+fn bad_groups_are_refused_with_their_line_and_place() {
+    let good = r#"{"job":"x","groups":[{"instances":1,"gpus_per_instance":1},{"instances":1,"gpus_per_instance":2}]}"#;
+    let group = r#"{"instances":1,"gpus_per_instance":1}"#;
+    let cases = [
+        (good.to_owned(), "job: found job \"x\", which runs or is queued already"),
+        (r#"{"job":"x/2","instances":1,"gpus_per_instance":1}"#.to_owned(), "job: found job \"x/2\", which runs"),
+        (good.replace("\"x\"", "\"a\""), "job: found job \"a\", which runs or is queued already"),
+        (r#"{"remove":"x/1"}"#.to_owned(), "remove: found \"x/1\", a group of the job \"x\", expected the whole job"),
+        (format!(r#"{{"job":"y","instances":1,"groups":[{group}]}}"#), "found `instances` beside `groups`"),
+        (format!(r#"{{"job":"y","gpus_per_instance":1,"groups":[{group}]}}"#), "found `gpus_per_instance` beside"),
+        (
+            format!(r#"{{"groups":[{group}],"models":["B"],"job":"y"}}"#),
+            "`models` beside `groups`, expected it in each",
+        ),
+        (format!(r#"{{"remove":"x","groups":[{group}]}}"#), "found `groups` beside `remove`"),
+        (format!(r#"{{"groups":[{group}]}}"#), "missing field `job`"),
+        (r#"{"job":"y","groups":[]}"#.to_owned(), "groups: found an empty list, expected at least one group"),
+        (r#"{"job":"y","groups":{}}"#.to_owned(), "groups: found map, expected a list of groups"),
+        (
+            format!(r#"{{"job":"y","groups":[{group},{{"instances":1}}]}}"#),
+            "groups[1]: missing field `gpus_per_instance`",
+        ),
+        (
+            format!(r#"{{"job":"y","groups":[{group},{{"instances":1,"gpus_per_instance":17}}]}}"#),
+            "groups[1].gpus_per_instance: found integer `17`",
+        ),
+        (
+            format!(r#"{{"job":"y","groups":[{group},{{"instances":1,"gpus_per_instance":1,"within":"rack"}}]}}"#),
+            "groups[1]: unknown field `within`",
+        ),
+        (
+            format!(r#"{{"job":"y","groups":[{group},{{"instances":1,"gpus_per_instance":2,"gpu_milli":500}}]}}"#),
+            "groups[1].gpu_milli: job \"y\" asks 500 thousandths of each of 2 GPUs",
+        ),
+    ];
+    for (bad, expected) in cases {
+        let error = queue(&format!("{good}\n\n{bad}\n")).unwrap_err();
+        assert_eq!(error.line(), Some(3));
+        assert!(error.to_string().contains(expected), "{bad}\n{error}");
+    }
+}
+
+#[test]
+fn the_groups_of_a_running_job_follow_each_other() {
+    let snapshot = |jobs: &[(&str, &str, &str)]| {
+        let job = |(at, &(name, group, within)): (usize, &(&str, &str, &str))| {
+            let group = if group.is_empty() { String::new() } else { format!("\"group_of\":\"{group}\",") };
+            format!(
+                "{{\"job\":\"{name}\",{group}{within}\"gpus_per_instance\":1,\"instances\":[{{\"node\":\"n\",\"gpus\":[{at}]}}]}}"
+            )
+        };
+        let jobs: Vec<String> = jobs.iter().enumerate().map(job).collect();
+        format!("{{\"nodes\":[{{\"name\":\"n\",\"gpus\":8,\"rack\":\"r\"}}],\"running\":[{}]}}", jobs.join(","))
+    };
+    let rack = "\"within\":\"rack\",";
+    let good = [("a", "", ""), ("b/1", "b", rack), ("b/2", "b", rack), ("c/1", "", ""), ("c/2", "", rack)];
+    let cluster = read(&snapshot(&good)).unwrap().cluster;
+    let whole: Vec<&str> = cluster.job_ids().map(|job| cluster.whole_job_name(job)).collect();
+    assert_eq!(whole, ["a", "b", "b", "c/1", "c/2"]);
+    let alone: Vec<bool> = cluster.job_ids().map(|job| cluster.stands_alone(job)).collect();
+    assert_eq!(alone, [true, false, false, true, true]);
+    let mut text = Vec::new();
+    write_cluster(&cluster, None, &mut text).unwrap();
+    let again = read(std::str::from_utf8(&text).unwrap()).unwrap().cluster;
+    assert_eq!(again.grouped_job_of(again.find_job("b/2").unwrap()), cluster.find_grouped_job("b"));
+    for (bad, expected) in [
+        (&[("b/2", "b", "")][..], "running[0].group_of: job \"b/2\" is said to be a group of \"b\", expected \"b/1\""),
+        (&[("b/1", "b", ""), ("a", "", ""), ("b/2", "b", "")], "running[2].group_of"),
+        (&[("b/1", "b", ""), ("b/2", "b", rack)], "running[1].group_of"),
+        (&[("b", "", ""), ("b/1", "b", "")], "running[1].job: job \"b\" is there twice"),
+        (&[("b/1", "b", ""), ("b", "", "")], "running[1].job: job \"b\" is there twice"),
+    ] {
+        let error = read(&snapshot(bad)).unwrap_err().to_string();
+        assert!(error.contains(expected), "{bad:?}\n{error}");
+    }
+}
+
+#[test]
 fn a_bad_queue_is_refused_with_its_line() {
     let good = r#"{"job":"x","instances":1,"gpus_per_instance":1}"#;
     let cases = [

@@ -208,3 +208,38 @@ fn disruption_budgets_pin_pods_or_limit_how_many_move() {
     assert_eq!((budgets[0].name.as_str(), budgets[0].allowed, budgets[0].jobs.len()), ("a/some", 1, 2));
     assert!(notes.contains("PodDisruptionBudgets that allow some disruptions"), "{notes}");
 }
+
+#[test]
+fn unlike_pods_of_a_gang_are_groups_that_start_together() {
+    let node = |name: &str, gpus: u8| {
+        format!(
+            "- {{kind: Node, metadata: {{name: {name}}}, status: {{allocatable: {{nvidia.com/gpu: {gpus}, cpu: 64, memory: \
+             1Gi}}, conditions: [{{type: Ready, status: \"True\"}}]}}}}\n"
+        )
+    };
+    let pod = |name: &str, gpus: &str, cpu: u8| {
+        let limits = if gpus.is_empty() { String::new() } else { format!("nvidia.com/gpu: {gpus}, ") };
+        format!(
+            "- {{kind: Pod, metadata: {{name: {name}, namespace: a, labels: {{ray.io/cluster: r}}}}, spec: {{containers: \
+             [{{resources: {{limits: {{{limits}cpu: {cpu}}}}}}}]}}}}\n"
+        )
+    };
+    let pods = pod("head", "", 4) + &pod("w0", "8", 16) + &pod("w1", "8", 16) + &pod("w2", "4", 8);
+    let groups = |text: &str| {
+        let import = read(text).unwrap();
+        let [job] = &import.waiting[..] else { panic!("{:?}", import.waiting_notes) };
+        let of = job.groups.iter().map(|group| (group.instances, group.gpus, group.cpu_milli)).collect::<Vec<_>>();
+        (of, import.waiting_notes.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+    };
+    let with_gpus = format!("items:\n{}{}{pods}", node("n0", 8), node("n1", 8));
+    let (found, notes) = groups(&with_gpus);
+    assert_eq!(found, [(1, 0, 4000), (2, 8, 16_000), (1, 4, 8000)]);
+    assert!(
+        notes.contains("waiting jobs whose pods are unlike: several groups, which start together: 1 (a/r)"),
+        "{notes}"
+    );
+    // Where a node has no GPUs the head can be had there.
+    let (found, notes) = groups(&(with_gpus + &node("c0", 0)));
+    assert_eq!(found, [(2, 8, 16_000), (1, 4, 8000)]);
+    assert!(notes.contains("pods that need no GPU, taken without these: 1 (a/r)"), "{notes}");
+}

@@ -22,6 +22,7 @@ mod decide_audit_laws;
 mod decide_cases;
 mod decide_choices;
 mod decide_cost;
+mod decide_groups;
 mod decide_obstacles;
 mod decide_support;
 mod decide_windows;

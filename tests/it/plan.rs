@@ -3,6 +3,8 @@
 mod brute;
 mod budgets;
 mod cases;
+mod choose;
+mod cycles;
 mod integer_program;
 mod room;
 mod scale;

@@ -144,7 +144,8 @@ fn real_waiting_jobs_are_those_that_wait_for_nodes() {
     }
     let Some(folder) = data("slurm-real/24.11-200") else { return };
     let [seg] = &read_files(&folder, FORMS[2].1[0]).waiting[..] else { panic!("one job waits") };
-    assert_eq!((seg.instances, seg.gpus, seg.cpu_milli, seg.memory_mib), (36, 8, 1000, 1024));
+    let [group] = &seg.groups[..] else { panic!("its nodes are alike") };
+    assert_eq!((group.instances, group.gpus, group.cpu_milli, group.memory_mib), (36, 8, 1000, 1024));
 }
 
 #[test]
@@ -167,8 +168,9 @@ fn the_real_topology_gives_domains_and_racks() {
         assert_eq!(cluster.rack_name(rack), "leaf3");
         // --switches=1
         let gang = import.waiting.iter().find(|job| job.name == "31").unwrap();
-        assert_eq!((gang.instances, gang.gpus, gang.within), (3, 8, Some(slotwise::cluster::Within::Rack)));
-        assert_eq!(gang.models, ["h100"]);
+        let [group] = &gang.groups[..] else { panic!("its nodes are alike") };
+        assert_eq!((group.instances, group.gpus, gang.within), (3, 8, Some(slotwise::cluster::Within::Rack)));
+        assert_eq!(group.models, ["h100"]);
     }
 }
 
@@ -257,4 +259,55 @@ fn a_queue_takes_what_waits_in_a_dump() {
     import.queue("q", &mut cluster).unwrap();
     let (again, notes) = import.queue("q", &mut cluster).unwrap();
     assert!(again.is_empty() && notes.iter().any(|note| note.text.contains("runs or waits already, left out: 3")));
+}
+
+/// Parts of a heterogeneous job as `scontrol show job` prints them: its number, and of each part the number, what waits for
+/// what, and what it asks.
+fn parts(whole: u64, parts: &[(u64, &str, u64, &str)]) -> String {
+    let part = |(offset, &(id, reason, nodes, tres)): (usize, &(u64, &str, u64, &str))| {
+        format!(
+            "JobId={id} HetJobId={whole} HetJobOffset={offset} JobName=het\n   Priority={} JobState=PENDING \
+             Reason={reason}\n   Partition=batch NumNodes={nodes} NumTasks={nodes}\n   ReqTRES=cpu={},mem=2G,node={nodes}{}\n   \
+             {tres}\n\n",
+            100 - offset,
+            2 * nodes,
+            if tres.is_empty() { "" } else { ",gres/gpu=1" },
+        )
+    };
+    parts.iter().enumerate().map(part).collect()
+}
+
+#[test]
+fn a_heterogeneous_job_has_a_group_for_each_part() {
+    let nodes: String = (1..4)
+        .map(|n| {
+            format!(
+                "NodeName=g{n} CPUAlloc=0 CPUTot=64\n   Gres=gpu:h100:8\n   RealMemory=512000 AllocMem=0\n   \
+                 State=IDLE\n   Partitions=batch\n\n"
+            )
+        })
+        .collect();
+    let eight = "TresPerNode=gres/gpu:8";
+    let text = nodes.clone()
+        + &parts(23, &[(24, "Resources", 2, eight), (23, "None", 1, "")])
+        + &parts(30, &[(30, "Dependency", 1, eight), (31, "Priority", 1, eight)]);
+    let import = read_slurm_from("dump", text.as_bytes()).unwrap();
+    let [job] = &import.waiting[..] else { panic!("{:?}", import.waiting) };
+    let asked: Vec<_> = job.groups.iter().map(|group| (group.instances, group.gpus, group.cpu_milli)).collect();
+    assert_eq!((job.name.as_str(), asked), ("23", vec![(1, 0, 2000), (2, 8, 2000)]));
+    let notes: Vec<String> = import.waiting_notes.iter().map(ToString::to_string).collect();
+    assert!(notes.iter().any(|note| note.contains("a group for each part, which start together: 1 (23)")), "{notes:?}");
+    assert!(notes.iter().any(|note| note.contains("something else (Dependency), left out: 1 (30)")), "{notes:?}");
+    let mut cluster = import.snapshot.cluster.clone();
+    let (queue, _) = import.queue("dump", &mut cluster).unwrap();
+    let mut written = Vec::new();
+    write_queue(&cluster, &queue, &mut written).unwrap();
+    let expected = "{\"job\":\"23\",\"groups\":[{\"instances\":1,\"gpus_per_instance\":0,\"cpu_milli\":2000,\"memory_mib\":2048},\
+        {\"instances\":2,\"gpus_per_instance\":8,\"cpu_milli\":2000,\"memory_mib\":1024}]}\n";
+    assert_eq!(std::str::from_utf8(&written).unwrap(), expected);
+    // Where a node has no GPUs, a part without any can be had there.
+    let other = "NodeName=c1 CPUTot=64\n   RealMemory=512000\n   State=IDLE\n   Partitions=batch\n\n";
+    let import = read_slurm_from("dump", (other.to_owned() + &text).as_bytes()).unwrap();
+    assert_eq!(import.waiting[0].groups.len(), 1);
+    assert!(import.waiting_notes.iter().any(|note| note.text.contains("parts that need no GPU, taken without these")));
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgGroup, Args as ClapArgs};
 
-use super::{ClusterArg, integer};
+use super::{ClusterArg, EvaluateArgs, integer};
 use crate::plan::{Cost, Mode};
 
 /// `plan`.
@@ -54,6 +54,8 @@ pub(in super::super) struct PlanArgs {
     /// kubernetes: and slurm:
     #[arg(long)]
     pub(in super::super) commands: bool,
+    #[command(flatten)]
+    pub(in super::super) evaluate: EvaluateArgs,
 }
 
 /// How any plan is made.
@@ -84,6 +86,8 @@ pub(in super::super) struct ExplainArgs {
     pub(in super::super) job: Option<String>,
     #[command(flatten)]
     pub(in super::super) how: PlanHow,
+    #[command(flatten)]
+    pub(in super::super) evaluate: EvaluateArgs,
 }
 
 fn mode() -> impl TypedValueParser<Value = Mode> {

@@ -52,7 +52,7 @@ pub(in super::super) struct ServeArgs {
     #[arg(long, value_name = "LABELS", requires = "watch")]
     pub(in super::super) topology: Option<TopologyKeys>,
     /// Who decides for the scheduler extender, without moving anything
-    #[arg(long, value_name = "POLICY", default_value = "compass", value_parser = ["compass", "best-fit", "first-fit", "worst-fit"])]
+    #[arg(long, value_name = "POLICY", default_value = "best-fit", value_parser = ["best-fit", "compass", "first-fit", "worst-fit"])]
     pub(in super::super) extender_policy: String,
     /// When the extender answers, decided or not, in milliseconds; less than the scheduler's httpTimeout
     #[arg(long, value_name = "MS", default_value_t = 150, value_parser = integer::<u32>(1..=60_000))]

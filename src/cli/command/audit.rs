@@ -20,8 +20,11 @@ pub(super) fn run(args: &AuditArgs, options: &Options, talk: &Talk) -> Result<()
         None => None,
         Some(origin) => {
             let queue = input::queue(origin, &mut cluster, TraceArgs::default(), talk)?;
-            let submitted = |entry: &QueueEntry| matches!(entry, QueueEntry::Submit(_)).then(|| entry.job());
-            Some(queue.iter().filter_map(submitted).collect())
+            let submitted = |entry: &QueueEntry| match *entry {
+                QueueEntry::Submit(_) | QueueEntry::SubmitGroups(_) => Some(cluster.whole_job(entry.job())),
+                QueueEntry::Remove(_) | QueueEntry::RemoveGroups(_) => None,
+            };
+            Some(queue.iter().filter_map(submitted).flatten().collect())
         }
     };
     let mut state = State::new(cluster);

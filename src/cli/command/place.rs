@@ -11,7 +11,9 @@ use crate::decide::{CommitLoop, Next, PlaceOptions, Policy, Status, decide_and_s
 use crate::formats::{FormatError, Snapshot, write_snapshot};
 use crate::fragmentation::fgd::Typical;
 use crate::plan::FewestMoves;
-use crate::report::{OffersOut, PlaceSummary, Tally, Totals, asked, decision_json, explained_decision_json, gpus};
+use crate::report::{
+    OffersOut, PlaceSummary, Tally, Totals, asked, asks, decision_json, explained_decision_json, gpus, refusal_text,
+};
 use crate::workload::QueueEntry;
 
 /// Written at a time.
@@ -30,7 +32,12 @@ fn explain(
     mut output: Output,
 ) -> Result<(), Failure> {
     let job = wanted.map(|name| {
-        let job = commit_loop.state().cluster().find_job(name);
+        let cluster = commit_loop.state().cluster();
+        if cluster.find_grouped_job(name).is_some() {
+            let text = format_args!("--explain: found {name:?}, a job of several groups, expected a job of one");
+            return Err(Failure::input(text));
+        }
+        let job = cluster.find_job(name);
         let queued = job.filter(|&job| queue.contains(&QueueEntry::Submit(job)));
         queued.ok_or_else(|| {
             Failure::input(format_args!("--explain: found {name:?}, expected the name of a job of the queue"))
@@ -47,14 +54,21 @@ fn explain(
         // A job that is placed changes the nodes; one that is blocked does not.
         let before = (submitted && job == Some(entry.job())).then(|| look(commit_loop, entry.job()));
         let decision = commit_loop.decide(entry, index).clone();
-        let blocked = matches!(decision.status, Status::Blocked(_));
+        let blocked = submitted && matches!(decision.status, Status::Blocked(_));
         let seen = before.or_else(|| (job.is_none() && blocked).then(|| look(commit_loop, entry.job())));
         let cluster = commit_loop.state().cluster();
         let told =
             seen.as_ref().map(|(free, milli, offers)| OffersOut::new(cluster, entry.job(), *free, *milli, offers));
         match (options.format, told) {
             (Format::Json, told) => explained_decision_json(&mut bytes, cluster, &decision, told.as_ref())?,
-            (Format::Table, None) => {}
+            (Format::Table, None) => {
+                if let (Some(proven), Status::Blocked(why)) = (decision.proven, decision.status) {
+                    let gap = if bytes.is_empty() { "" } else { "\n" };
+                    let (name, asks) = (cluster.whole_job_name(decision.job), asks(cluster, decision.job));
+                    let why = refusal_text(why.name(), Some(proven));
+                    bytes.extend(format!("{gap}{name}, {asks} GPUs: blocked by {why}\n").bytes());
+                }
+            }
             (Format::Table, Some(told)) => {
                 let name = cluster.job_name(entry.job());
                 let (instances, request) = (cluster.job(entry.job()).instances(), cluster.request_of(entry.job()));

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 use super::super::args::{Format, PlanArgs, PlanHow};
 use super::super::input;
 use super::waiting_job::waiting_job;
-use super::{Failure, Options, Output, Talk, write_all};
+use super::{Failure, Options, Output, Talk, open_backend, write_all};
 use crate::cluster::{Cluster, DisruptionBudget, JobId, Within};
 use crate::formats::Snapshot;
-use crate::plan::{Cost, Effort, Goal, Plan, PlanOptions, STEPS, curve, first_without_seconds, pin, plan};
+use crate::plan::{Cost, Effort, Goal, Plan, PlanOptions, STEPS, choose, curve, first_without_seconds, pin, plan};
 use crate::report::{PlanReport, curve_svg, plan_commands};
 
 /// Steps for each point of a curve but the last, of which there may be fifty.
@@ -24,7 +24,7 @@ pub(super) fn run(args: &PlanArgs, options: &Options, talk: &Talk) -> Result<(),
     let goal = match (&args.queue, args.free_nodes) {
         (Some(origin), _) => {
             let waiting = input::waiting(origin, &mut cluster, talk)?;
-            let job = waiting_job(args.job.as_deref(), origin, &waiting, &cluster)?;
+            let job = waiting_job(args.job.as_deref(), origin, &waiting, &mut cluster, talk)?;
             note_share(&cluster, job, talk);
             Goal::Job(job)
         }
@@ -56,7 +56,10 @@ pub(super) fn run(args: &PlanArgs, options: &Options, talk: &Talk) -> Result<(),
     if args.cost == Cost::Seconds {
         all_seconds_known(&cluster, &settings.movable)?;
     }
-    let answer = plan(&cluster, goal, &settings);
+    let mut backend = open_backend(&args.evaluate, options, talk)?;
+    note_pinned(origin, &cluster, goal, talk);
+    let mut answer = plan(&cluster, goal, &settings);
+    choose(&cluster, goal, settings.mode, &mut answer, backend.as_mut())?;
     settings.effort = Effort::new(STEPS_OF_A_POINT, deadline(&args.how));
     let curve = (args.curve && answer.after.is_some()).then(|| curve(&cluster, &answer, &settings));
     let by_clock = answer.by_clock || curve.as_ref().is_some_and(|curve| curve.by_clock);
@@ -107,6 +110,22 @@ fn deadline(how: &PlanHow) -> Option<Instant> {
 /// The answer with the totals before and after it.
 pub(super) fn report<'a>(cluster: &'a Cluster, goal: Goal, settings: &PlanOptions, answer: &'a Plan) -> PlanReport<'a> {
     PlanReport::new(cluster, goal, settings, answer)
+}
+
+/// Says how many running jobs of a dump stay where they are, and what its reader goes by.
+fn note_pinned(origin: &str, cluster: &Cluster, goal: Goal, talk: &Talk) {
+    let why = if origin.starts_with("kubernetes:") {
+        "their pods would not be made again, or a disruption budget of theirs allows none"
+    } else if origin.starts_with("slurm:") {
+        "they are not requeued or no batch jobs, or are bound to a reservation or to nodes by name"
+    } else {
+        return;
+    };
+    let running = || cluster.job_ids().filter(|&job| cluster.job(job).runs());
+    let pinned = running().filter(|&job| !cluster.job(job).migratable()).count();
+    if goal == Goal::LeastPartial && pinned > 0 {
+        talk.note(format_args!("{pinned} of {} running jobs stay where they are: {why}", running().count()));
+    }
 }
 
 /// Says that a plan is for whole GPUs where the job asks for a share of one.

@@ -5,7 +5,7 @@ use super::super::input;
 use super::{Failure, Options, Output, Talk, open_backend, write_all};
 use crate::anchor::State;
 use crate::evaluate::{Batch, BatchBuilder, NodeRows, PhiChanges, Scores, empty_nodes};
-use crate::formats::read_candidates;
+use crate::formats::{FormatError, read_candidates};
 use crate::report::ScoreRows;
 use crate::serve::resolve_candidates;
 
@@ -16,6 +16,13 @@ pub(super) fn run(args: &ScoreArgs, options: &Options, talk: &Talk) -> Result<()
     let mut cluster = input::cluster(&args.cluster.cluster, talk)?.cluster;
     let queue = input::queue(&args.queue, &mut cluster, TraceArgs::default(), talk)?;
     let specs = read_candidates(&args.candidates)?;
+    if let Some(spec) = specs.iter().find(|spec| cluster.find_grouped_job(&spec.job).is_some()) {
+        let text = format!(
+            "found a candidate for the job \"{}\" of several groups, which are not scored, expected a job of one",
+            spec.job
+        );
+        return Err(FormatError::new(&args.candidates, text).at_line(spec.line).at_place("job").into());
+    }
     let mut backend = open_backend(&args.evaluate, options, talk)?;
     let sets = resolve_candidates(&cluster, &queue, &specs);
     let mut phi = PhiChanges::new(&State::new(cluster.clone()));

@@ -5,25 +5,78 @@ use std::collections::BTreeSet;
 use strsim::osa_distance;
 
 use super::super::input::Waiting;
-use super::Failure;
-use crate::cluster::{Cluster, JobId};
+use super::{Failure, Talk};
+use crate::cluster::{Cluster, GroupedJob, JobId, JobSpec, Request};
 use crate::workload::QueueEntry;
 
 /// The most names that an error lists.
 const LISTED: usize = 3;
 
-/// The job that is named, or the only one. It may go by what its owner calls it, if no other job is called so.
+/// The job that is named, or the only one. One of several groups that ask for the same GPUs is taken as one group, with the
+/// most CPU and memory of each, which the user is told; one of other groups is refused.
 ///
 /// # Errors
-/// If there is none of that name, or not one alone.
+/// If there is none of that name, or not one alone, or it has groups that are too unlike.
 pub(super) fn waiting_job(
     name: Option<&str>,
     origin: &str,
     waiting: &Waiting,
-    cluster: &Cluster,
+    cluster: &mut Cluster,
+    talk: &Talk,
 ) -> Result<JobId, Failure> {
+    let job = named(name, origin, waiting, cluster)?;
+    let Some(groups) = cluster.grouped_job_of(job) else { return Ok(job) };
+    let name = cluster.whole_job_name(job).to_owned();
+    let Some(together) = as_one_group(cluster, &name, groups)? else {
+        return Err(Failure::input(format_args!(
+            "found the job {name:?} of groups that ask for unlike GPUs, for which no moves are planned, expected a job of \
+             one group; audit --queue says whether it fits"
+        )));
+    };
+    talk.note(format_args!(
+        "{name:?} has several groups; taken as one, with the most CPU and memory of each, and without those that need no \
+         GPU: what is enough for that is enough for the job, and less may do"
+    ));
+    Ok(together)
+}
+
+/// Registers a job that is at least as hard to place as the groups with GPUs together, if they ask for the same GPUs.
+fn as_one_group(cluster: &mut Cluster, name: &str, groups: GroupedJob) -> Result<Option<JobId>, Failure> {
+    let with_gpus: Vec<JobId> = groups.jobs().filter(|&job| cluster.request_of(job).gpus > 0).collect();
+    let Some(&first) = with_gpus.first() else { return Ok(None) };
+    let request = cluster.request_of(first).clone();
+    let requests = || with_gpus.iter().map(|&job| cluster.request_of(job));
+    let alike = |other: &Request| {
+        (other.gpus, other.gpu_milli, &other.models) == (request.gpus, request.gpu_milli, &request.models)
+    };
+    if !requests().all(alike) {
+        return Ok(None);
+    }
+    let instances = with_gpus.iter().map(|&job| cluster.job(job).instances()).fold(0, u32::saturating_add);
+    let models: Vec<String> =
+        request.models.iter().flatten().map(|&model| cluster.model_name(model).to_owned()).collect();
+    let models: Vec<&str> = models.iter().map(String::as_str).collect();
+    let spec = JobSpec {
+        name: &format!("{name} (as one group)"),
+        gpus: request.gpus,
+        gpu_milli: request.gpu_milli,
+        cpu_milli: requests().map(|request| request.cpu_milli).max().unwrap_or(0),
+        memory_mib: requests().map(|request| request.memory_mib).max().unwrap_or(0),
+        models: &models,
+        within: request.within,
+        ..JobSpec::default()
+    };
+    Ok(Some(cluster.register(&spec, instances).map_err(Failure::input)?))
+}
+
+/// The job that is named, or the only one. It may go by what its owner calls it, if no other job is called so.
+///
+/// # Errors
+/// If there is none of that name, or not one alone.
+fn named(name: Option<&str>, origin: &str, waiting: &Waiting, cluster: &Cluster) -> Result<JobId, Failure> {
     let Waiting { queue, own_names } = waiting;
-    let submitted = || queue.iter().filter(|entry| matches!(entry, QueueEntry::Submit(_))).map(|entry| entry.job());
+    let submits = |entry: &&QueueEntry| matches!(entry, QueueEntry::Submit(_) | QueueEntry::SubmitGroups(_));
+    let submitted = || queue.iter().filter(submits).map(|entry| entry.job());
     let Some(name) = name else {
         return match (submitted().next(), submitted().count()) {
             (Some(job), 1) => Ok(job),
@@ -32,21 +85,22 @@ pub(super) fn waiting_job(
             }
         };
     };
-    if let Some(job) = submitted().find(|&job| cluster.job_name(job) == name) {
+    if let Some(job) = submitted().find(|&job| cluster.whole_job_name(job) == name) {
         return Ok(job);
     }
     let called: BTreeSet<&str> = own_names.iter().filter(|(own, _)| own == name).map(|(_, job)| &**job).collect();
-    let jobs: Vec<JobId> = submitted().filter(|&job| called.contains(cluster.job_name(job))).collect();
+    let jobs: Vec<JobId> = submitted().filter(|&job| called.contains(cluster.whole_job_name(job))).collect();
     match &jobs[..] {
         &[job] => Ok(job),
         [] => {
-            let names = submitted().map(|job| cluster.job_name(job)).chain(own_names.iter().map(|(own, _)| &**own));
+            let names =
+                submitted().map(|job| cluster.whole_job_name(job)).chain(own_names.iter().map(|(own, _)| &**own));
             let near = nearest(name, names);
             let such = if near.is_empty() { String::new() } else { format!(", such as {}", near.join(", ")) };
             Err(Failure::input(format_args!("--job: found {name:?}, expected a job that {origin} submits{such}")))
         }
         several => {
-            let names: Vec<&str> = several.iter().take(LISTED).map(|&job| cluster.job_name(job)).collect();
+            let names: Vec<&str> = several.iter().take(LISTED).map(|&job| cluster.whole_job_name(job)).collect();
             let more = if several.len() > LISTED { ", …" } else { "" };
             Err(Failure::input(format_args!(
                 "--job: found {name:?}, which {} jobs of {origin} are called, expected one of {}{more}",

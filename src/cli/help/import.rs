@@ -23,8 +23,9 @@ that selectors, required affinity or taints tell apart are models of their own.
 Left out, and counted on standard error: nodes without GPUs, with GPUs that are
 cut (MIG) or shared out (time-slicing, HAMi), or with more than 16; of the
 waiting pods those that are gated, ask for parts of GPUs, claims or certain
-nodes, and gangs whose pods have unlike numbers of GPUs. Affinity and spread
-between pods are not kept.
+nodes. A gang whose pods are unlike is a job of several groups; pods of it that
+need no GPU are left out where the dump has nodes without GPUs. Affinity and
+spread between pods are not kept.
 
 Any command reads a dump itself, its files between commas:
   slotwise audit --cluster kubernetes:dump.json

@@ -3,7 +3,7 @@
 use super::Audit;
 use super::compaction::Compaction;
 use super::figures::Figures;
-use super::pending::{Pending, PendingJobs};
+use super::pending::{Pending, PendingGroups, PendingJobs};
 use super::stranded::Part;
 use crate::cluster::{Cluster, Node, NodeId};
 use crate::decide::why::Why;
@@ -16,6 +16,7 @@ pub(super) fn findings(cluster: &Cluster, audit: &Audit) -> Vec<String> {
     let total = &audit.total;
     let mut findings: Vec<String> = Vec::new();
     findings.extend(audit.pending.iter().flat_map(|pending| waiting(cluster, pending)));
+    findings.extend(audit.pending.iter().filter_map(|pending| not_proven(cluster, pending)));
     findings.push(avoidable(total));
     findings.extend(gains(total));
     findings.extend(compaction(total, &audit.compaction));
@@ -37,8 +38,13 @@ fn waiting<'a>(cluster: &'a Cluster, pending: &'a Pending) -> impl Iterator<Item
     ];
     kinds.into_iter().filter_map(|(why, how)| {
         let alike: Vec<&PendingJobs> = pending.alike.iter().filter(|alike| alike.why == why).collect();
+        let is_so = |pending: &&PendingGroups| match pending.refusal {
+            Some(refusal) => refusal.proven && why == Some(refusal.why),
+            None => why.is_none(),
+        };
+        let groups: Vec<&PendingGroups> = pending.groups.iter().filter(is_so).collect();
         let count = |alike: &[&PendingJobs]| alike.iter().map(|alike| alike.jobs.len() as u64).sum::<u64>();
-        let n = count(&alike);
+        let n = count(&alike) + groups.len() as u64;
         let fit = plural(n, "waiting job fits", "waiting jobs fit");
         let (first, rest) = alike.split_at(alike.len().min(NAMED));
         let named = |alike: &&PendingJobs| {
@@ -48,11 +54,42 @@ fn waiting<'a>(cluster: &'a Cluster, pending: &'a Pending) -> impl Iterator<Item
             format!("{job} ({}×{gpus}){like_it}", grouped(alike.instances.into()))
         };
         let mut names: Vec<String> = first.iter().map(named).collect();
-        if !rest.is_empty() {
-            names.push(format!("and {} of other shapes", grouped(count(rest))));
+        let shown = groups.len().min(NAMED - first.len());
+        names.extend(groups[..shown].iter().map(|pending| groups_text(cluster, pending)));
+        let others = count(rest) + (groups.len() - shown) as u64;
+        if others > 0 {
+            names.push(format!("and {} of other shapes", grouped(others)));
         }
         (n > 0).then(|| format!("{} {fit} {how}: {}.", grouped(n), names.join(", ")))
     })
+}
+
+/// The jobs of several groups of which it is not known whether they fit.
+fn not_proven(cluster: &Cluster, pending: &Pending) -> Option<String> {
+    let open = |pending: &&PendingGroups| pending.refusal.is_some_and(|refusal| !refusal.proven);
+    let open: Vec<&PendingGroups> = pending.groups.iter().filter(open).collect();
+    let mut names: Vec<String> = open.iter().take(NAMED).map(|pending| groups_text(cluster, pending)).collect();
+    if open.len() > NAMED {
+        names.push(format!("and {} more", grouped((open.len() - NAMED) as u64)));
+    }
+    let n = open.len() as u64;
+    let (jobs, they) = (plural(n, "waiting job", "waiting jobs"), plural(n, "it does", "they do"));
+    (n > 0).then(|| {
+        format!(
+            "For {} {jobs} of several groups no place was found, but that {they} not fit is not proven: {}.",
+            grouped(n),
+            names.join(", ")
+        )
+    })
+}
+
+fn groups_text(cluster: &Cluster, pending: &PendingGroups) -> String {
+    let group = |id| {
+        let (instances, request) = (cluster.job(id).instances(), cluster.request_of(id));
+        format!("{}×{}", grouped(instances.into()), request.gpus_text())
+    };
+    let groups: Vec<String> = pending.job.jobs().map(group).collect();
+    format!("{} ({})", cluster.whole_job_name(pending.job.first()), groups.join(" + "))
 }
 
 fn avoidable(total: &Figures) -> String {

@@ -10,7 +10,16 @@ use super::Tally;
 pub struct WaitingJob {
     /// Its name.
     pub name: String,
-    /// Its instances, at least 1.
+    /// Its instances, those that are alike together; at least one group.
+    pub groups: Vec<WaitingGroup>,
+    /// All instances in one domain or rack.
+    pub within: Option<Within>,
+}
+
+/// Instances of a waiting job that are alike.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WaitingGroup {
+    /// How many they are, at least 1.
     pub instances: u32,
     /// GPUs an instance, 0..=16.
     pub gpus: u8,
@@ -20,8 +29,6 @@ pub struct WaitingJob {
     pub memory_mib: u64,
     /// Allowed GPU models; empty allows all.
     pub models: Vec<String>,
-    /// All instances in one domain or rack.
-    pub within: Option<Within>,
 }
 
 /// Registers the jobs, in order. Those that cannot be are left out and counted.
@@ -32,23 +39,32 @@ pub(super) fn register(jobs: &[WaitingJob], cluster: &mut Cluster, tally: &mut T
     let known = Models::of(cluster);
     let mut queue = Queue::with_capacity(jobs.len());
     for job in jobs {
+        let models: Vec<Vec<&str>> =
+            job.groups.iter().map(|group| group.models.iter().flat_map(|model| known.under(model)).collect()).collect();
         let amount = |amount: u64| u32::try_from(amount).ok().filter(|&amount| amount <= MAX_AMOUNT);
-        let (Some(cpu_milli), Some(memory_mib)) = (amount(job.cpu_milli), amount(job.memory_mib)) else {
+        let spec = |(group, models)| {
+            let (group, models): (&WaitingGroup, &Vec<&str>) = (group, models);
+            let spec = JobSpec {
+                name: &job.name,
+                gpus: group.gpus,
+                cpu_milli: amount(group.cpu_milli)?,
+                memory_mib: amount(group.memory_mib)?,
+                models,
+                within: job.within,
+                ..JobSpec::default()
+            };
+            Some((spec, group.instances))
+        };
+        let Some(specs) = job.groups.iter().zip(&models).map(spec).collect::<Option<Vec<_>>>() else {
             tally.met("waiting jobs that ask for more CPU or memory than can be counted, left out", &job.name);
             continue;
         };
-        let models: Vec<&str> = job.models.iter().flat_map(|model| known.under(model)).collect();
-        let spec = JobSpec {
-            name: &job.name,
-            gpus: job.gpus,
-            cpu_milli,
-            memory_mib,
-            models: &models,
-            within: job.within,
-            ..JobSpec::default()
+        let registered = match &specs[..] {
+            [(spec, instances)] => cluster.register(spec, *instances).map(QueueEntry::Submit),
+            several => cluster.register_groups(&job.name, several).map(QueueEntry::SubmitGroups),
         };
-        match cluster.register(&spec, job.instances) {
-            Ok(id) => queue.push(QueueEntry::Submit(id)),
+        match registered {
+            Ok(entry) => queue.push(entry),
             Err(BuildError::TooManyNames(error)) => return Err(error),
             Err(BuildError::DuplicateJob(_)) => {
                 tally.met("waiting jobs of a name that runs or waits already, left out", &job.name);

@@ -21,6 +21,8 @@ use super::topology::TopologyKeys;
 pub(super) struct Running {
     pub(super) kinds: Kinds,
     pub(super) nodes: Vec<DumpNode>,
+    /// Whether the listing has nodes without GPUs, where pods may go that ask for none.
+    pub(super) others: bool,
     pub(super) jobs: Vec<DumpJob>,
     /// Names that jobs have, with what they stand for.
     pub(super) names: Names,
@@ -50,6 +52,7 @@ pub(super) fn running(listing: &mut Listing, keys: &TopologyKeys, tally: &mut Ta
     });
     drop(seen);
     claim::resolve(listing, tally);
+    let others = listing.nodes.iter().any(|node| node.not_whole().is_none() && node.devices == 0);
     listing.nodes.retain(|node| is_kept(node, tally));
     let Listing { nodes: records, pods, budgets, .. } = listing;
     let with_gpus: Vec<&PodRecord> = pods.iter().filter(|pod| pod.request.gpus > 0 && !pod.reserves).collect();
@@ -86,7 +89,7 @@ pub(super) fn running(listing: &mut Listing, keys: &TopologyKeys, tally: &mut Ta
     let pods = std::mem::take(&mut jobs.pods);
     let limits = jobs.limits(tally);
     let (jobs, names) = jobs.finish(tally);
-    Running { kinds, nodes, jobs, names, pods, limits }
+    Running { kinds, nodes, others, jobs, names, pods, limits }
 }
 
 fn is_kept(node: &NodeRecord, tally: &mut Tally) -> bool {

@@ -1,15 +1,14 @@
 //! Pods that wait for a node.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 
 use crate::cluster::MAX_GPUS;
 
-use super::super::dump::{Tally, WaitingJob};
+use super::super::dump::{Tally, WaitingGroup, WaitingJob};
 use super::kinds::Allowed;
-use super::pod::PodRecord;
+use super::pod::{PodRecord, Request};
 use super::running::{Running, within};
 use super::topology::TopologyKeys;
 
@@ -79,50 +78,43 @@ fn wish(
             return Err(why);
         }
     }
-    // A launcher needs no node with GPUs; what it needs can be had elsewhere.
-    let members: Vec<&&PodRecord> = group.iter().filter(|pod| pod.request.gpus > 0).collect();
+    // A launcher needs no node with GPUs: where there may be others, what it needs can be had there.
+    let elsewhere = running.nodes.is_empty() || running.others;
+    let is_member = |pod: &&&PodRecord| {
+        let goes_here = !elsewhere && matches!(running.kinds.allowed(pod), Allowed::These(_));
+        pod.request.gpus > 0 || goes_here
+    };
+    let members: Vec<&&PodRecord> = group.iter().filter(is_member).collect();
     if members.len() < group.len() {
         tally.met("waiting jobs with pods that need no GPU, taken without these", name);
     }
-    let first = members[0];
-    if members.iter().any(|pod| pod.request.gpus != first.request.gpus) {
-        return Err("have pods with unlike numbers of GPUs, which a queue has no words for yet");
-    }
-    if members.iter().any(|pod| pod.request != first.request) {
-        tally.met("waiting jobs whose pods ask for unlike CPU and memory: the most of each for all", name);
-    }
-    let gpus = u8::try_from(first.request.gpus).ok().filter(|&gpus| usize::from(gpus) <= MAX_GPUS);
-    let gpus = gpus.ok_or("ask for more than 16 GPUs a pod")?;
-    let mut models: Option<BTreeSet<String>> = None;
+    let mut groups: Vec<(Request, WaitingGroup)> = Vec::new();
     for pod in &members {
-        match running.kinds.allowed(pod) {
-            Allowed::Nowhere if running.nodes.is_empty() => {}
+        let models = match running.kinds.allowed(pod) {
+            Allowed::Nowhere if running.nodes.is_empty() => Vec::new(),
             Allowed::Nowhere => return Err("no node could take: product, labels or taints"),
             Allowed::Certain => return Err("ask for certain nodes"),
-            Allowed::These(these) if these.is_empty() => {}
-            Allowed::These(these) => {
-                let these: BTreeSet<String> = these.into_iter().collect();
-                models = Some(models.map_or(these.clone(), |known| known.intersection(&these).cloned().collect()));
-            }
+            Allowed::These(models) => models,
+        };
+        if let Some((_, alike)) = groups.iter_mut().find(|(asks, one)| *asks == pod.request && one.models == models) {
+            alike.instances = alike.instances.saturating_add(1);
+            continue;
         }
+        let Request { gpus, cpu_milli, memory_mib, .. } = pod.request;
+        let gpus = u8::try_from(gpus).ok().filter(|&gpus| usize::from(gpus) <= MAX_GPUS);
+        let gpus = gpus.ok_or("ask for more than 16 GPUs a pod")?;
+        groups.push((pod.request, WaitingGroup { instances: 1, gpus, cpu_milli, memory_mib, models }));
     }
-    if models.as_ref().is_some_and(BTreeSet::is_empty) {
-        return Err("have pods that want unlike nodes");
+    if groups.len() > 1 {
+        tally.met("waiting jobs whose pods are unlike: several groups, which start together", name);
     }
     if members.iter().any(|pod| pod.near_or_far) {
         tally.met("waiting jobs with wishes about other pods (affinity, spread), taken without", name);
     }
-    let bond = first.together.as_deref().map(|key| within(keys, key));
+    let bond = members.iter().find_map(|pod| pod.together.as_deref()).map(|key| within(keys, key));
     if bond == Some(None) {
         tally.met("waiting jobs that must share a level that is neither domain nor rack here, taken without", name);
     }
-    Ok(WaitingJob {
-        name: String::new(),
-        instances: u32::try_from(members.len()).unwrap_or(u32::MAX),
-        gpus,
-        cpu_milli: members.iter().map(|pod| pod.request.cpu_milli).max().unwrap_or(0),
-        memory_mib: members.iter().map(|pod| pod.request.memory_mib).max().unwrap_or(0),
-        models: models.into_iter().flatten().collect(),
-        within: bond.flatten(),
-    })
+    let groups = groups.into_iter().map(|(_, group)| group).collect();
+    Ok(WaitingJob { name: String::new(), groups, within: bond.flatten() })
 }

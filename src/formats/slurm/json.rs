@@ -329,7 +329,7 @@ impl Job {
             reservation: !self.resv_name.is_empty(),
             requeue: self.requeue.unwrap_or(true),
             batch: self.batch_flag.unwrap_or(true),
-            heterogeneous: number(self.het_job_id) > 0,
+            heterogeneous: self.het_job_id.0.filter(|&id| id > 0),
             array_tasks: self.array_task_string,
             remaining_s: None,
             end_s: self.end_time.0.filter(|&end| end > 0),

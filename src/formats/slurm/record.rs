@@ -51,8 +51,8 @@ pub(super) struct JobRecord {
     pub(super) reservation: bool,
     pub(super) requeue: bool,
     pub(super) batch: bool,
-    /// Part of a heterogeneous job.
-    pub(super) heterogeneous: bool,
+    /// The number of the heterogeneous job that it is a part of, which is that of its first part.
+    pub(super) heterogeneous: Option<u64>,
     /// The tasks of an array that this record stands for, such as `2-3%2`; empty for an ordinary job.
     pub(super) array_tasks: String,
     /// Seconds until its time limit.

@@ -149,7 +149,7 @@ impl Fields {
             reservation: !self.text("Reservation").is_empty(),
             requeue: self.text("Requeue") == "1",
             batch: self.text("BatchFlag") != "0",
-            heterogeneous: self.has("HetJobId"),
+            heterogeneous: Some(self.number("HetJobId")).filter(|&id| id > 0),
             array_tasks: array_tasks.to_owned(),
             remaining_s: remaining.map(|(limit, run)| limit.saturating_sub(run)),
             end_s: None,

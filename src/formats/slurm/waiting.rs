@@ -1,10 +1,11 @@
 //! Jobs that wait for a place.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use crate::cluster::{MAX_GPUS, Within};
 
-use super::super::dump::{Tally, WaitingJob};
+use super::super::dump::{Tally, WaitingGroup, WaitingJob};
 use super::super::tres::Tres;
 use super::record::{JobRecord, waits};
 use super::running::{Running, asked, gpus_a_node};
@@ -20,14 +21,58 @@ const FOR_NODES: [&str; 5] = ["", "None", "Resources", "Priority", "ReqNodeNotAv
 pub(super) fn waiting(jobs: &[JobRecord], running: &Running, tally: &mut Tally) -> Vec<WaitingJob> {
     let mut pending: Vec<&JobRecord> = jobs.iter().filter(|job| waits(&job.states)).collect();
     pending.sort_by_key(|job| (Reverse(job.priority), job.id));
+    let mut parts: BTreeMap<u64, Vec<&JobRecord>> = BTreeMap::new();
+    for job in &pending {
+        if let Some(whole) = job.heterogeneous {
+            parts.entry(whole).or_default().push(job);
+        }
+    }
     let mut waiting = Vec::new();
     for job in pending {
-        match wish(job, running, tally) {
+        let wished = match job.heterogeneous {
+            None => wish(job, running, tally),
+            // All parts stand where the first of them does.
+            Some(whole) => match parts.remove(&whole) {
+                Some(parts) => whole_wish(whole, parts, running, tally),
+                None => continue,
+            },
+        };
+        match wished {
             Ok(wish) => add(job, wish, &mut waiting, tally),
-            Err(why) => tally.met(why, &job.id.to_string()),
+            Err(why) => tally.met(why, &job.heterogeneous.unwrap_or(job.id).to_string()),
         }
     }
     waiting
+}
+
+/// What a heterogeneous job wants: a group of instances for each of its parts, which start together.
+fn whole_wish(
+    whole: u64,
+    mut parts: Vec<&JobRecord>,
+    running: &Running,
+    tally: &mut Tally,
+) -> Result<WaitingJob, String> {
+    let name = whole.to_string();
+    parts.sort_by_key(|part| part.id);
+    let (mut groups, mut bound) = (Vec::new(), false);
+    let is_elsewhere = |part: &JobRecord| gpus_a_node(part) == Some(0) && running.walls.has_node_without_gpus(part);
+    for part in &parts {
+        if is_elsewhere(part) {
+            tally.met("waiting heterogeneous jobs with parts that need no GPU, taken without these", &name);
+            continue;
+        }
+        let wish = wish(part, running, tally)?;
+        bound |= wish.within.is_some();
+        groups.extend(wish.groups);
+    }
+    if groups.is_empty() {
+        return Err("waiting jobs that need no GPU, left out".to_owned());
+    }
+    if bound {
+        tally.met("waiting heterogeneous jobs with parts that ask for one switch each, taken without", &name);
+    }
+    tally.met("waiting heterogeneous jobs: a group for each part, which start together", &name);
+    Ok(WaitingJob { name, groups, within: None })
 }
 
 /// What a job wants of each node, or why it is left out.
@@ -35,9 +80,6 @@ fn wish(job: &JobRecord, running: &Running, tally: &mut Tally) -> Result<Waiting
     let left_out = |why: &str| format!("waiting jobs that {why}, left out");
     if !FOR_NODES.contains(&job.reason.as_str()) {
         return Err(left_out(&format!("wait for something else ({})", job.reason)));
-    }
-    if job.heterogeneous {
-        return Err(left_out("are parts of heterogeneous jobs"));
     }
     if !job.required_nodes.is_empty() {
         return Err(left_out("ask for certain nodes"));
@@ -85,11 +127,13 @@ fn wish(job: &JobRecord, running: &Running, tally: &mut Tally) -> Result<Waiting
     let each = |total: u64| total.div_ceil(u64::from(instances));
     Ok(WaitingJob {
         name: job.id.to_string(),
-        instances,
-        gpus,
-        cpu_milli: each(total.cpu_milli),
-        memory_mib: each(total.memory_mib),
-        models,
+        groups: vec![WaitingGroup {
+            instances,
+            gpus,
+            cpu_milli: each(total.cpu_milli),
+            memory_mib: each(total.memory_mib),
+            models,
+        }],
         within,
     })
 }

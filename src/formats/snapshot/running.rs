@@ -17,13 +17,15 @@ impl Items for RunningList<'_> {
     fn item<'de, D: Deserializer<'de>>(&mut self, _: usize, deserializer: D, path: &mut Path) -> Result<(), D::Error> {
         let parts = &mut *self.0;
         parts.job.clear();
+        parts.group_of.clear();
         parts.seats.clear();
         parts.indices.clear();
         parts.ends.clear();
         ObjectSeed(parts, path).deserialize(deserializer)?;
-        let Parts { builder, job, seats, .. } = parts;
+        let Parts { builder, job, group_of, seats, .. } = parts;
         let added = job.with_spec(|spec| builder.add_running(spec, seats));
-        added.map(drop).map_err(|error| {
+        let joined = added.and_then(|job| if group_of.is_empty() { Ok(()) } else { builder.join_group(job, group_of) });
+        joined.map_err(|error| {
             self.0.point_at(&error, path);
             D::Error::custom(error)
         })
@@ -35,6 +37,7 @@ impl Parts {
     fn point_at(&self, error: &BuildError, path: &mut Path) {
         match *error {
             BuildError::DuplicateJob(_) => path.key("job"),
+            BuildError::NotAGroup(..) => path.key("group_of"),
             BuildError::Share(..) => path.key("gpu_milli"),
             BuildError::NoInstances(_) | BuildError::TooManyInstances => path.key("instances"),
             BuildError::LargerThanNode(_, instance, ..) => {
@@ -76,23 +79,26 @@ impl Object for Parts {
         "gpu_milli",
         "remaining_s",
         "move_cost_s",
+        "group_of",
         "instances",
     ];
 
     fn field<'de, A: MapAccess<'de>>(&mut self, field: usize, map: &mut A, path: &mut Path) -> Result<(), A::Error> {
         const AFTER: usize = COMMON_FIELDS + 1;
+        const GROUP: usize = COMMON_FIELDS + 2;
         let seconds = Maybe(Int(0, MAX_SECONDS));
         match field {
             0..COMMON_FIELDS => self.job.field(field, map, path)?,
             COMMON_FIELDS => self.job.times.remaining_s = map.next_value_seed(seconds)?,
             AFTER => self.job.times.move_cost_s = map.next_value_seed(seconds)?,
+            GROUP => map.next_value_seed(Text(&mut self.group_of))?,
             _ => map.next_value_seed(ListSeed(&mut SeatList(self), path))?,
         }
         Ok(())
     }
 
     fn finish<E: Error>(&mut self, seen: u32, _: &mut Path) -> Result<(), E> {
-        require::<Self, E>(seen, &[0, 1, COMMON_FIELDS + 2])
+        require::<Self, E>(seen, &[0, 1, COMMON_FIELDS + 3])
     }
 }
 

@@ -109,11 +109,38 @@ struct PendingOut<'a> {
 #[derive(Serialize)]
 struct WaitingOut<'a> {
     job: &'a str,
+    #[serde(flatten)]
+    asks: AsksOut,
+    why: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    proven: Option<bool>,
+}
+
+/// What a job asks for: so many instances that are alike, or groups of them.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum AsksOut {
+    Alike(GroupOut),
+    Groups { groups: Vec<GroupOut> },
+}
+
+#[derive(Serialize)]
+struct GroupOut {
     instances: u32,
     gpus_per_instance: u8,
     #[serde(skip_serializing_if = "Option::is_none")]
     gpu_milli: Option<u16>,
-    why: &'static str,
+}
+
+impl GroupOut {
+    fn of(cluster: &Cluster, job: JobId) -> Self {
+        let request = cluster.request_of(job);
+        Self {
+            instances: cluster.job(job).instances(),
+            gpus_per_instance: request.gpus,
+            gpu_milli: request.is_share().then_some(request.gpu_milli),
+        }
+    }
 }
 
 impl<'a> PendingOut<'a> {
@@ -122,18 +149,26 @@ impl<'a> PendingOut<'a> {
         let blocked = alike.filter_map(|alike| Some((alike, alike.why.filter(|&why| why != Why::Capacity)?)));
         let mut though_free: Vec<(JobId, WaitingOut<'_>)> = Vec::new();
         for (alike, why) in blocked {
-            let request = cluster.request(alike.request);
             though_free.extend(alike.jobs.iter().map(|&job| {
                 let waiting = WaitingOut {
                     job: cluster.job_name(job),
-                    instances: alike.instances,
-                    gpus_per_instance: request.gpus,
-                    gpu_milli: request.is_share().then_some(request.gpu_milli),
+                    asks: AsksOut::Alike(GroupOut::of(cluster, job)),
                     why: why.name(),
+                    proven: None,
                 };
                 (job, waiting)
             }));
         }
+        let refused = pending.groups.iter().filter_map(|one| Some((one.job, one.refusal?)));
+        though_free.extend(refused.filter(|(_, refusal)| refusal.why != Why::Capacity).map(|(job, refusal)| {
+            let waiting = WaitingOut {
+                job: cluster.whole_job_name(job.first()),
+                asks: AsksOut::Groups { groups: job.jobs().map(|group| GroupOut::of(cluster, group)).collect() },
+                why: refusal.why.name(),
+                proven: Some(refusal.proven),
+            };
+            (job.first(), waiting)
+        }));
         // Jobs are numbered as the queue submits them.
         though_free.sort_by_key(|&(job, _)| job);
         Self {

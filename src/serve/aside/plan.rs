@@ -9,8 +9,9 @@ use super::{Question, unwritten};
 use crate::anchor::State;
 use crate::cluster::{Cluster, JobId, Within};
 use crate::decide::obstacles;
+use crate::evaluate::Cpu;
 use crate::formats::read_queue_from;
-use crate::plan::{Cost, Effort, Goal, Mode, PlanOptions, STEPS, first_without_seconds, pin, plan};
+use crate::plan::{Cost, Effort, Goal, Mode, Plan, PlanOptions, STEPS, choose, first_without_seconds, pin, plan};
 use crate::report::{ObstaclesReport, PlanReport};
 use crate::serve::fault::ServeError;
 use crate::serve::http::{lines, read};
@@ -103,7 +104,7 @@ impl Question for PlanQuestion {
             let found = "found neither move_cost_s nor remaining_s on the running job";
             return Err(ServeError::Input(format!("cost: {found} {name:?}, {expected}")));
         }
-        let answer = plan(&cluster, goal, &options);
+        let answer = planned(&cluster, goal, &options)?;
         let mut out = Vec::new();
         PlanReport::new(&cluster, goal, &options, &answer).json(&mut out).map_err(unwritten)?;
         Ok(out)
@@ -142,7 +143,7 @@ impl Question for ExplainQuestion {
         let options = options(&cluster, self.mode.as_deref(), &self.pin, self.time_limit_s, deadline)?;
         let state = State::new(cluster);
         let obstacles = obstacles(&state, job);
-        let answer = plan(state.cluster(), Goal::Job(job), &options);
+        let answer = planned(state.cluster(), Goal::Job(job), &options)?;
         let plan = PlanReport::new(state.cluster(), Goal::Job(job), &options, &answer);
         let mut out = Vec::new();
         ObstaclesReport { state: &state, job, obstacles: &obstacles, plan }.json(&mut out).map_err(unwritten)?;
@@ -150,11 +151,22 @@ impl Question for ExplainQuestion {
     }
 }
 
+/// The plan, of those that cost the same the one that leaves the best cluster. It is chosen on the processor: the device is
+/// the other thread's, and every backend chooses the same.
+fn planned(cluster: &Cluster, goal: Goal, options: &PlanOptions) -> Result<Plan, ServeError> {
+    let mut answer = plan(cluster, goal, options);
+    choose(cluster, goal, options.mode, &mut answer, &mut Cpu::new(1)?)?;
+    Ok(answer)
+}
+
 /// The job of a line of a queue, registered.
 fn waiting_job(line: &RawValue, cluster: &mut Cluster) -> Result<JobId, ServeError> {
     let (queue, _) = read_queue_from("job", &lines(&[line])[..], cluster)?;
     match queue[..] {
-        [QueueEntry::Submit(job)] => Ok(job),
+        [QueueEntry::Submit(job)] if cluster.grouped_job_of(job).is_none() => Ok(job),
+        [QueueEntry::Submit(_)] => {
+            Err(ServeError::Input("job: found a job of several groups, expected one of one group".to_owned()))
+        }
         _ => Err(ServeError::Input("job: found a removal, expected a job that waits".to_owned())),
     }
 }

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use super::ClientError;
 use crate::cluster::{Cluster, GpuMask, JobSpec, JobTimes, NodeId, WHOLE_GPU, Within};
 use crate::evaluate::Place;
-use crate::formats::{EditSpec, MoveSpec, SeatSpec, StartSpec};
+use crate::formats::{EditSpec, MoveSpec, SeatSpec, StartSpec, write_cluster};
 use crate::serve::grpc::generated as wire;
 use crate::serve::grpc::generated::{EditKind, EntryKind};
 
@@ -14,6 +14,9 @@ pub(super) type Numbers = FxHashMap<String, u32>;
 
 /// What of a message a list of pieces may hold: well below the limit of any service.
 const ROWS: usize = 4096;
+
+/// Bytes of a document in a message.
+const JSON: usize = 1 << 20;
 
 /// Adds a job.
 fn push_job(jobs: &mut wire::Jobs, spec: &JobSpec<'_>, instances: u32) {
@@ -62,9 +65,16 @@ fn push_running(running: &mut wire::Running, spec: &JobSpec<'_>, seats: &[Place]
 }
 
 /// A cluster, in pieces.
-pub(super) fn pieces(cluster: &Cluster) -> Vec<wire::PutClusterRequest> {
+pub(super) fn pieces(cluster: &Cluster) -> Result<Vec<wire::PutClusterRequest>, ClientError> {
     use wire::put_cluster_request::Piece;
     let piece = |piece| wire::PutClusterRequest { piece: Some(piece) };
+    let running = || cluster.job_ids().filter(|&job| cluster.job(job).runs());
+    if running().any(|job| cluster.grouped_job_of(job).is_some()) {
+        // Columns have no word for jobs of several groups.
+        let mut json = Vec::new();
+        write_cluster(cluster, None, &mut json).map_err(|error| ClientError::Options(error.to_string()))?;
+        return Ok(json.chunks(JSON).map(|bytes| piece(Piece::Json(bytes.to_vec()))).collect());
+    }
     let mut pieces = Vec::new();
     let mut nodes: Vec<NodeId> = cluster.node_ids().collect();
     // A cluster without nodes is a piece too.
@@ -102,7 +112,7 @@ pub(super) fn pieces(cluster: &Cluster) -> Vec<wire::PutClusterRequest> {
         pieces.push(piece(Piece::Nodes(out)));
     }
     let mut out = wire::Running::default();
-    for job in cluster.job_ids().filter(|&job| cluster.job(job).runs()) {
+    for job in running() {
         let request = cluster.request_of(job);
         let models: Vec<&str> = request.models.iter().flatten().map(|&model| cluster.model_name(model)).collect();
         let spec = JobSpec {
@@ -127,7 +137,7 @@ pub(super) fn pieces(cluster: &Cluster) -> Vec<wire::PutClusterRequest> {
     if !out.remaining_s.is_empty() {
         pieces.push(piece(Piece::Running(out)));
     }
-    pieces
+    Ok(pieces)
 }
 
 /// Edits, in one message.

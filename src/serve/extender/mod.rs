@@ -39,7 +39,8 @@ const MOST_FAILED: usize = 16;
 /// How the extender decides.
 #[derive(Clone, Copy, Debug)]
 pub struct ExtenderOptions {
-    /// Who decides; where its own space refuses a pod that has room, best-fit.
+    /// Who decides; where its own space refuses a pod that has room, best-fit. That is the default, too: what `compass`
+    /// promises it keeps by moves, and an extender moves nothing.
     pub policy: Policy,
     /// When an answer goes out, decided or not: less than the scheduler's own timeout.
     pub deadline: Duration,
@@ -47,7 +48,7 @@ pub struct ExtenderOptions {
 
 impl Default for ExtenderOptions {
     fn default() -> Self {
-        Self { policy: Policy::Compass, deadline: Duration::from_millis(150) }
+        Self { policy: Policy::BestFit, deadline: Duration::from_millis(150) }
     }
 }
 

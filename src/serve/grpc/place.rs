@@ -6,7 +6,7 @@ use super::columns::{Taker, bad};
 use super::generated as wire;
 use super::generated::{EntryKind, Status as Outcome};
 use super::jobs::JobRows;
-use crate::cluster::{Cluster, GpuMask, NodeId};
+use crate::cluster::{Cluster, GpuMask, GroupedJob, NodeId};
 use crate::decide::{Decision, Status, Why};
 use crate::formats::FormatError;
 use crate::serve::fault::ServeError;
@@ -32,7 +32,8 @@ pub fn queue(message: &wire::PlaceRequest, cluster: &mut Cluster) -> Result<Queu
             Ok(EntryKind::EntryRemove) => {
                 let at = removals.one()?;
                 let name = &message.remove[at];
-                let known = cluster.find_job(name).ok_or_else(|| {
+                let grouped = || cluster.find_grouped_job(name).map(GroupedJob::first);
+                let known = cluster.find_job(name).or_else(grouped).ok_or_else(|| {
                     let text = format_args!("found {name:?}, expected a job that runs or is placed before");
                     bad("", "remove", Some(at), text)
                 })?;
@@ -64,7 +65,7 @@ pub(super) fn append(out: &mut Vec<u8>, cluster: &Cluster, decision: &Decision) 
     };
     let moves = &decision.migrations;
     let row = wire::PlaceResponse {
-        job: vec![cluster.job_name(decision.job).to_owned()],
+        job: vec![cluster.whole_job_name(decision.job).to_owned()],
         status: vec![status as i32],
         n_places: vec![decision.placements.len() as u32],
         place: Some(seats(&mut decision.placements.iter().copied())),

@@ -14,11 +14,14 @@ pub const MOST_IDS: usize = 1 << 16;
 /// So many bytes of answers are kept for those who ask again, the ids included.
 pub const MOST_KEPT_BYTES: usize = 64 << 20;
 
+/// What a change made, and what was answered.
+type Made = (Version, Option<Arc<[u8]>>);
+
 /// The changes that were made, the oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Applied {
     order: VecDeque<Arc<str>>,
-    made: FxHashMap<Arc<str>, (Version, Option<Arc<[u8]>>)>,
+    made: FxHashMap<Arc<str>, Made>,
     bytes: usize,
 }
 

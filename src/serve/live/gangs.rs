@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn a_gang_is_known_as_long_as_it_has_parts() {
         let mut gangs = Gangs::default();
-        let mut tell = |gangs: &mut Gangs, tidings: &mut dyn FnMut(&mut News<'_>)| {
+        let tell = |gangs: &mut Gangs, tidings: &mut dyn FnMut(&mut News<'_>)| {
             let mut news = gangs.news();
             tidings(&mut news);
             let news = news.done();

@@ -8,6 +8,9 @@ use crate::plan::FewestMoves;
 use crate::serve::fault::ServeError;
 use crate::workload::{Queue, QueueEntry};
 
+/// Appends a decision to the answer, in the form of whoever asked.
+pub type Show<'s> = &'s mut dyn FnMut(&mut Vec<u8>, &Cluster, &Decision) -> Result<(), ServeError>;
+
 /// How a queue is decided.
 #[derive(Clone, Debug, Default)]
 pub struct PlaceCall {
@@ -29,7 +32,7 @@ impl Live {
         &mut self,
         call: &PlaceCall,
         read: impl FnOnce(&mut Cluster) -> Result<Queue, FormatError>,
-        show: &mut dyn FnMut(&mut Vec<u8>, &Cluster, &Decision) -> Result<(), ServeError>,
+        show: Show<'_>,
     ) -> Result<Changed, ServeError> {
         if call.commit
             && let Some(done) = self.repeated(&call.condition)
@@ -72,7 +75,9 @@ impl Live {
 fn release_names(state: &mut crate::anchor::State, queue: &[QueueEntry]) {
     state.enqueue(|cluster| {
         for entry in queue {
-            cluster.release_name(entry.job());
+            for job in cluster.whole_job(entry.job()) {
+                cluster.release_name(job);
+            }
         }
     });
 }

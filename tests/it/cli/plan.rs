@@ -172,3 +172,60 @@ fn a_region_is_made_free_only_where_there_are_some() {
         assert!(text(&output.stderr).contains(part), "{}", text(&output.stderr));
     }
 }
+
+#[test]
+fn the_best_of_plans_that_are_as_good_is_told_and_the_same_everywhere() {
+    let nodes = json!([{"name": "empty", "gpus": 4}, {"name": "half", "gpus": 8}, {"name": "full", "gpus": 8}]);
+    let job = |name: &str, node: &str, gpus: u32, migratable: bool| json!({"job": name, "gpus_per_instance": gpus, "migratable": migratable, "instances": [{"node": node}]});
+    let cluster = json!({"nodes": nodes, "running": [job("stays", "half", 4, false), job("moves", "full", 2, true)]});
+    let folder = tempfile::tempdir().unwrap();
+    let queue = folder.path().join("queue.jsonl");
+    std::fs::write(&queue, "{\"job\": \"waits\", \"instances\": 1, \"gpus_per_instance\": 8}\n").unwrap();
+    let words = format!("--queue {}", queue.display());
+    let answer = of_cluster(&cluster, &words);
+    assert_eq!((&answer["moves"], &answer["steps"][0]["to"]), (&json!(1), &json!("half")), "{answer}");
+    let choice = &answer["choice"];
+    assert!(choice["chosen"].as_u64() > Some(0) && choice["chosen"].as_u64() < choice["candidates"].as_u64());
+    let n_sif = |when: &str| answer["n_sif"][when].as_i64().unwrap();
+    assert_eq!(choice["left_abs"], json!(0));
+    assert_eq!(choice["delta_sif_nodes"], json!(n_sif("after") - n_sif("before")));
+    for options in ["--backend cpu", "--backend auto --crossover 0", "--threads 2", "--crossover auto"] {
+        assert_eq!(of_cluster(&cluster, &format!("{words} {options}")), answer, "{options}");
+    }
+    let table = pipe(&format!("plan --cluster - {words} --format table"), cluster.to_string().as_bytes());
+    assert!(text(&table.stdout).contains("no node leaves Σ, N·ΔSIF"), "{}", text(&table.stdout));
+}
+
+#[test]
+fn that_there_is_no_order_comes_with_its_evidence() {
+    let nodes = json!([{"name": "a", "gpus": 8}, {"name": "b", "gpus": 8}]);
+    let job = |name: &str, node: &str, gpus: u32| json!({"job": name, "gpus_per_instance": gpus, "instances": [{"node": node}]});
+    let running = json!([job("five", "a", 5), job("two", "a", 2), job("four", "b", 4), job("three", "b", 3)]);
+    let cluster = json!({"nodes": nodes, "running": running}).to_string();
+    let folder = tempfile::tempdir().unwrap();
+    let queue = folder.path().join("queue.jsonl");
+    std::fs::write(&queue, "{\"job\": \"waits\", \"instances\": 1, \"gpus_per_instance\": 2}\n").unwrap();
+    let words = format!("plan --cluster - --queue {} --mode hitless", queue.display());
+    let output = pipe(&words, cluster.as_bytes());
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&answer["feasible"], &answer["why"]), (&json!(false), &json!("hitless-order")), "{answer}");
+    assert_eq!(answer["evidence"], json!({"what": "stuck", "instances": 4, "of": 4}));
+    let table = pipe(&format!("{words} --format table"), cluster.as_bytes());
+    assert!(text(&table.stdout).contains("4 of 4 instances that may move never find a free place"));
+}
+
+#[test]
+fn missing_gpus_are_those_that_the_job_may_use() {
+    let nodes = json!([{"name": "a", "gpus": 8, "model": "A"}, {"name": "b", "gpus": 8, "model": "B"}]);
+    let running = |migratable: bool| json!([{"job": "on-b", "gpus_per_instance": 8, "migratable": migratable, "instances": [{"node": "b"}]}]);
+    let folder = tempfile::tempdir().unwrap();
+    let queue = folder.path().join("queue.jsonl");
+    let line = json!({"job": "waits", "instances": 3, "gpus_per_instance": 8, "models": ["B"]});
+    std::fs::write(&queue, format!("{line}\n")).unwrap();
+    // 24 are asked for and 8 are free, but of another model; whoever may leave frees as many.
+    for (migratable, gpus) in [(true, 16), (false, 24)] {
+        let cluster = json!({"nodes": nodes, "running": running(migratable)});
+        let answer = of_cluster(&cluster, &format!("--queue {}", queue.display()));
+        assert_eq!((&answer["why"], &answer["relax"][0]["gpus"]), (&json!("capacity"), &json!(gpus)), "{answer}");
+    }
+}

@@ -166,7 +166,10 @@ fn every_shape_says_what_it_was_made_of() {
             let import = read(&shape).unwrap_or_else(|error| panic!("{seed}: {error}\n{shape}"));
             assert_eq!(holdings(&import.snapshot.cluster), expected, "{seed}: {shape}");
             assert_eq!(import.snapshot.index_source, Some(IndexSource::Stated), "{seed}");
-            let found = import.waiting.iter().map(|job| (job.name.clone(), (job.instances, job.gpus, job.cpu_milli)));
+            let found = import.waiting.iter().map(|job| {
+                let [group] = &job.groups[..] else { panic!("{seed}: the pods of a gang are alike") };
+                (job.name.clone(), (group.instances, group.gpus, group.cpu_milli))
+            });
             assert_eq!(found.collect::<BTreeMap<_, _>>(), waiting, "{seed}");
             let told = told(import);
             assert_eq!(first.get_or_insert_with(|| told.clone()), &told, "{seed}: {shape}");

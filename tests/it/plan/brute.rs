@@ -11,7 +11,7 @@ use super::{options, verifier};
 
 /// A small cluster with one job that waits. Each running instance is a job of its own.
 #[derive(Clone, Debug)]
-struct World {
+pub(super) struct World {
     /// GPUs, CPU and rack of each node.
     nodes: Vec<(u8, Option<u32>, u8)>,
     /// GPUs, CPU, whether it is pinned, and the node of each running instance.
@@ -25,12 +25,27 @@ struct World {
 
 impl World {
     fn cluster(&self) -> (Cluster, JobId) {
+        self.cluster_beside(0)
+    }
+
+    /// The cluster beside so many nodes of a model that is of no use to it, on which other instances may move.
+    pub(super) fn cluster_beside(&self, others: u32) -> (Cluster, JobId) {
         let mut builder = ClusterBuilder::new();
+        let models: &[&str] = if others > 0 { &["own"] } else { &[] };
         for (at, &(gpus, cpu_milli, rack)) in self.nodes.iter().enumerate() {
-            let (name, rack) = (format!("n{at}"), format!("r{rack}"));
+            let (name, rack, model) = (format!("n{at}"), format!("r{rack}"), models.first().copied());
             builder
-                .add_node(&NodeSpec { name: &name, gpus, cpu_milli, rack: Some(&rack), ..NodeSpec::default() })
+                .add_node(&NodeSpec { name: &name, gpus, cpu_milli, model, rack: Some(&rack), ..NodeSpec::default() })
                 .unwrap();
+        }
+        for at in 0..others {
+            let name = format!("other-{at}");
+            let node = NodeSpec { name: &name, gpus: 2, model: Some("other"), ..NodeSpec::default() };
+            let node = builder.add_node(&node).unwrap();
+            if at > 0 {
+                let spec = JobSpec { name: &name, gpus: 2, models: &["other"], ..JobSpec::default() };
+                builder.add_running(&spec, &[Seat { node, gpus: None }]).unwrap();
+            }
         }
         for (at, &(gpus, cpu_milli, pinned, node)) in self.running.iter().enumerate() {
             let name = format!("run-{at}");
@@ -41,14 +56,14 @@ impl World {
                 _ => {}
             }
             let within = (nodes.len() > 1).then_some(Within::Rack);
-            let spec = JobSpec { name: &name, gpus, cpu_milli, pinned, within, ..JobSpec::default() };
+            let spec = JobSpec { name: &name, gpus, cpu_milli, models, pinned, within, ..JobSpec::default() };
             let seats: Vec<Seat> = nodes.iter().map(|&node| Seat { node: NodeId(node as u32), gpus: None }).collect();
             builder.add_running(&spec, &seats).unwrap();
         }
         let mut cluster = builder.finish().unwrap();
         let (instances, gpus, cpu_milli) = self.job;
         let within = self.within.then_some(Within::Rack);
-        let spec = JobSpec { name: "job", gpus, cpu_milli, within, ..JobSpec::default() };
+        let spec = JobSpec { name: "job", gpus, cpu_milli, models, within, ..JobSpec::default() };
         let job = cluster.register(&spec, instances).unwrap();
         (cluster, job)
     }
@@ -82,7 +97,7 @@ impl World {
     }
 
     /// The fewest moves if all movers stop first.
-    fn stop_first(&self) -> Option<usize> {
+    pub(super) fn stop_first(&self) -> Option<usize> {
         let start: Vec<usize> = self.running.iter().map(|running| running.3).collect();
         let mut best = None;
         self.assign(&mut start.clone(), 0, 0, &mut best);
@@ -108,7 +123,7 @@ impl World {
     }
 
     /// The fewest moves one after another.
-    fn hitless(&self) -> Option<usize> {
+    pub(super) fn hitless(&self) -> Option<usize> {
         let n = self.nodes.len();
         let code = |at: &[usize]| at.iter().fold(0, |code, node| code * n + node);
         let start: Vec<usize> = self.running.iter().map(|running| running.3).collect();
@@ -168,6 +183,22 @@ impl World {
             }
         }
         best
+    }
+
+    /// Three or four nodes of 4 to 6 GPUs, almost full, of which CPU lets each have but one instance of the job that waits.
+    pub(super) fn crowded(random: &mut ChaCha8Rng) -> Self {
+        let nodes: Vec<_> = (0..random.random_range(3..=4)).map(|_| (random.random_range(4..=6), Some(1), 0)).collect();
+        let mut running = Vec::new();
+        for (at, &(gpus, ..)) in nodes.iter().enumerate() {
+            let mut free: u8 = gpus - random.random_range(0..=2);
+            while free > 0 && running.len() < 9 {
+                let gpus = random.random_range(1..=free.min(3));
+                free -= gpus;
+                running.push((gpus, 0, random.random_range(0..8) == 0, at));
+            }
+        }
+        let job = (random.random_range(1..=3), random.random_range(2..=3), 1);
+        Self { nodes, running, job, within: false, gang: None }
     }
 
     fn check_other_costs(&self) {

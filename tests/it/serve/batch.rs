@@ -64,7 +64,7 @@ fn edits_are_all_done_or_none_and_names_come_again() {
     let service = Service::with_nodes(2, &[]);
     let before = version(&service.get("/v1/version"));
     for (edits, at, says) in [
-        (vec![start("a", 8, "n0"), start("b", 1, "n0")], 1, "held"),
+        (vec![start("a", 8, "n0"), start("b", 1, "n0")], 1, "holds"),
         (vec![start("a", 8, "n0"), start("a", 1, "n1")], 1, "\"a\""),
         (vec![start("a", 8, "n0"), r#"{"end":"b"}"#.to_owned()], 1, "\"b\""),
         (vec![start("a", 9, "n0")], 0, "9"),

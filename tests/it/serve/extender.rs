@@ -152,7 +152,7 @@ fn a_pod_without_room_names_some_nodes_that_an_eviction_could_help() {
 #[test]
 fn prioritize_scores_every_node_with_plain_integers() {
     let service = Service::with_nodes(3, &[]);
-    edit(&service, &[start("a", 6, "n1"), start("b", 8, "n2")]);
+    edit(&service, &[start("a", 4, "n1"), start("b", 8, "n2")]);
     let ask = pod("p", 2, None);
     let body = json!({"Pod": ask, "Nodes": null, "NodeNames": ["n0", "n1", "n2", "x"]}).to_string();
     let reply = service.post("/v1/extender/prioritize", body);
@@ -264,7 +264,7 @@ fn recorded_sessions_of_a_real_scheduler_are_answered() {
                     let started = start(&pod, gpus[&pod], request["Node"].as_str().unwrap());
                     // Who was evicted for it is gone; the scheduler does not say so here.
                     let reply = service.post("/v1/edits", format!(r#"{{"edits":[{started}]}}"#));
-                    assert!(reply.status == 200 || reply.text().contains("held"), "{}", reply.text());
+                    assert!(reply.status == 200 || reply.text().contains("another instance holds"), "{}", reply.text());
                 }
                 _ => {
                     let reply = service.post(&format!("/v1/extender/{verb}"), &body);
