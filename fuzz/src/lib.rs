@@ -20,3 +20,9 @@ pub fn check(read: Result<Trace, FormatError>) {
     // Names that are there twice, or amounts that cannot be, would be refused here.
     trace_to_queue(&jobs, &events, &mut Cluster::default()).unwrap();
 }
+
+/// A small cluster on which something runs, for what needs one.
+pub fn cluster() -> Cluster {
+    let text = include_bytes!("../../tests/golden/cluster.json");
+    slotwise::formats::read_cluster_from("cluster.json", &text[..]).unwrap().cluster
+}

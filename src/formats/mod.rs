@@ -59,7 +59,7 @@ pub use philly::{read_philly, read_philly_from};
 pub use queue::{read_queue, read_queue_from, write_queue};
 pub use sacct::{read_sacct, read_sacct_from};
 pub use slurm::{read_slurm, read_slurm_from};
-pub use snapshot::{IndexSource, Snapshot, read_cluster, read_cluster_from};
+pub use snapshot::{IndexSource, Snapshot, overcommitted, read_cluster, read_cluster_from};
 pub use snapshot_out::{write_cluster, write_snapshot};
 pub use source::Source;
 pub use sweep::{SweepRow, SweepRows};

@@ -124,7 +124,8 @@ const READ_WHOLE: usize = 8 << 20;
 /// in hundreds is.
 const WINDOW: usize = 128 << 10;
 
-pub(super) fn overcommitted(cluster: &Cluster) -> Vec<Note> {
+/// A note for each node of which more CPU or memory is in use than it has.
+pub fn overcommitted(cluster: &Cluster) -> Vec<Note> {
     let all = || cluster.node_ids().filter(|&id| cluster.node(id).overcommitted());
     let mut notes: Vec<Note> = all()
         .take(MOST_NOTES)

@@ -18,6 +18,7 @@
 //! | `curve.rs` | how few partial nodes each number of moves reaches |
 //! | `shares.rs` | a job of shares that fits as things are |
 //! | `budgets.rs` | a plan that keeps to disruption budgets |
+//! | `settings.rs` | what has to be settled before, whoever asks |
 //! | `question.rs`, `site.rs`, `find.rs` | the question and its answer; all of it put together |
 //! | `verdict.rs` | why there is no plan, and what little more would allow one |
 
@@ -43,6 +44,7 @@ mod question;
 mod reach;
 mod realise;
 mod room;
+mod settings;
 mod shares;
 mod shorten;
 mod site;
@@ -58,5 +60,6 @@ pub use hitless::NoOrder;
 pub use integer::Effort;
 pub use question::{Cost, Goal, Plan, PlanOptions};
 pub use room::FewestMoves;
+pub use settings::{STEPS, first_without_seconds, pin};
 pub use steps::{Mode, Step};
 pub use verdict::{NoPlan, Relaxation};

@@ -10,8 +10,9 @@ use super::json::append_line;
 use super::number::{counted, grouped, signed};
 use super::place::Totals;
 use super::table::{Align, Rows, facts, printable};
+use crate::anchor::State;
 use crate::cluster::{Cluster, NodeId, Within};
-use crate::plan::{Cost, Curve, Goal, Mode, NoOrder, NoPlan, Plan, Relaxation};
+use crate::plan::{Cost, Curve, Goal, Mode, NoOrder, NoPlan, Plan, PlanOptions, Relaxation};
 use curve::{PointOut, curve_points, curve_table};
 
 pub use curve::curve_svg;
@@ -139,6 +140,15 @@ enum RelaxOut<'a> {
     WithoutCpuAndMemory,
     WithoutModelsAndTopology,
     StopFirst,
+}
+
+impl<'a> PlanReport<'a> {
+    /// An answer to `goal`, with the totals before and after it.
+    pub fn new(cluster: &'a Cluster, goal: Goal, options: &PlanOptions, plan: &'a Plan) -> Self {
+        let totals = |cluster: &Cluster| Totals::of(&mut State::new(cluster.clone()));
+        let (before, after) = (totals(cluster), plan.after.as_ref().map(totals));
+        Self { cluster, goal, mode: options.mode, cost: options.cost, plan, curve: None, before, after }
+    }
 }
 
 impl PlanReport<'_> {

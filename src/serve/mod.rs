@@ -12,11 +12,14 @@
 //! What is here is a cache. Its clients know the truth and can put it again at any time; every answer says which version
 //! it is about, and a call for another version is refused.
 
+pub mod aside;
+pub mod client;
 mod connections;
 pub mod engine;
 pub mod extender;
 pub mod fault;
 pub mod files;
+pub mod grpc;
 pub mod history;
 pub mod http;
 pub mod live;
@@ -27,6 +30,7 @@ mod tls;
 pub mod version;
 pub mod watch;
 
+pub use client::{Client, ClientError, ClientOptions};
 pub use engine::Engine;
 pub use extender::ExtenderOptions;
 pub use fault::ServeError;

@@ -94,6 +94,8 @@ async fn serve(
             let mut server = $server.handle(handle).first_request_timeout(limits.head_time);
             server.http_builder().http1().header_read_timeout(limits.head_time).max_buf_size(64 << 10);
             server.http_builder().http2().max_concurrent_streams(limits.calls as u32).max_header_list_size(64 << 10);
+            // A peer that is gone without a word must not keep its streams.
+            server.http_builder().http2().keep_alive_interval(limits.head_time).keep_alive_timeout(limits.head_time);
             server.serve(service).await
         }};
     }

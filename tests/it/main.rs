@@ -37,6 +37,7 @@ mod operators;
 mod pinned;
 mod plan;
 mod serve;
+mod serve_grpc;
 mod shares;
 mod simulate;
 mod simulate_backfill;

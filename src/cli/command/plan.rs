@@ -6,14 +6,10 @@ use super::super::args::{Format, PlanArgs, PlanHow};
 use super::super::input;
 use super::waiting_job::waiting_job;
 use super::{Failure, Options, Output, Talk, open_backend, write_all};
-use crate::anchor::State;
 use crate::cluster::{Cluster, DisruptionBudget, JobId, Within};
 use crate::formats::Snapshot;
-use crate::plan::{Cost, Effort, Goal, Plan, PlanOptions, choose, curve, plan};
-use crate::report::{PlanReport, Totals, curve_svg, plan_commands};
-
-/// Steps of the search. They last for some tens of seconds, so that it is seldom the clock that ends it.
-const STEPS: u64 = 6_000_000;
+use crate::plan::{Cost, Effort, Goal, Plan, PlanOptions, STEPS, choose, curve, first_without_seconds, pin, plan};
+use crate::report::{PlanReport, curve_svg, plan_commands};
 
 /// Steps for each point of a curve but the last, of which there may be fifty.
 const STEPS_OF_A_POINT: u64 = 600_000;
@@ -98,7 +94,10 @@ pub(super) fn settings(
     let mut settings = PlanOptions::new(cluster, how.mode, Effort::new(STEPS, deadline(how)));
     settings.budgets = budgets;
     for selector in &how.pin {
-        pin(cluster, selector, &mut settings.movable)?;
+        if !pin(cluster, selector, &mut settings.movable) {
+            let expected = "expected the name of a running job, * and ?";
+            return Err(Failure::input(format_args!("--pin: found {selector:?}, {expected}")));
+        }
     }
     Ok(settings)
 }
@@ -110,17 +109,7 @@ fn deadline(how: &PlanHow) -> Option<Instant> {
 
 /// The answer with the totals before and after it.
 pub(super) fn report<'a>(cluster: &'a Cluster, goal: Goal, settings: &PlanOptions, answer: &'a Plan) -> PlanReport<'a> {
-    let totals = |cluster: &Cluster| Totals::of(&mut State::new(cluster.clone()));
-    PlanReport {
-        cluster,
-        goal,
-        mode: settings.mode,
-        cost: settings.cost,
-        plan: answer,
-        curve: None,
-        before: totals(cluster),
-        after: answer.after.as_ref().map(totals),
-    }
+    PlanReport::new(cluster, goal, settings, answer)
 }
 
 /// Says how many running jobs of a dump stay where they are, and what its reader goes by.
@@ -153,72 +142,14 @@ pub(super) fn warn_of_the_clock(by_clock: bool, how: &PlanHow, talk: &Talk) {
     }
 }
 
-/// Pins the running jobs that a selector names.
-fn pin(cluster: &Cluster, selector: &str, movable: &mut [bool]) -> Result<(), Failure> {
-    let mut found = false;
-    for job in cluster.job_ids().filter(|&job| cluster.job(job).runs()) {
-        if matches_selector(selector.as_bytes(), cluster.job_name(job).as_bytes()) {
-            movable[job.index()] = false;
-            found = true;
-        }
-    }
-    let wrong =
-        || Failure::input(format_args!("--pin: found {selector:?}, expected the name of a running job, * and ?"));
-    found.then_some(()).ok_or_else(wrong)
-}
-
-/// Whether a name is what a selector says; `*` is any text, `?` any one byte.
-fn matches_selector(mut selector: &[u8], mut name: &[u8]) -> bool {
-    // Where to go on with the last star taking one byte more.
-    let mut again: Option<(&[u8], &[u8])> = None;
-    loop {
-        match (selector, name) {
-            ([], []) => return true,
-            ([b'*', rest @ ..], _) => {
-                again = Some((rest, name));
-                selector = rest;
-            }
-            ([one, rest @ ..], [byte, left @ ..]) if *one == b'?' || one == byte => (selector, name) = (rest, left),
-            _ => match again {
-                Some((rest, [_, left @ ..])) => {
-                    again = Some((rest, left));
-                    (selector, name) = (rest, left);
-                }
-                _ => return false,
-            },
-        }
-    }
-}
-
 /// Refuses seconds where a job that may be moved says nothing of them.
 fn all_seconds_known(cluster: &Cluster, movable: &[bool]) -> Result<(), Failure> {
-    let mut movers = cluster.job_ids().filter(|&job| cluster.job(job).runs() && movable[job.index()]);
-    let unknown = movers.find(|&job| {
-        let times = cluster.job_times(job);
-        times.move_cost_s.is_none() && times.remaining_s.is_none()
-    });
-    match unknown {
+    match first_without_seconds(cluster, movable) {
         None => Ok(()),
         Some(job) => Err(Failure::input(format_args!(
             "--cost seconds: found neither move_cost_s nor remaining_s on the running job {:?}, expected one of them on \
              every job that may be moved",
             cluster.job_name(job)
         ))),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn selectors_are_names_with_stars() {
-        let matches = |selector: &str, name: &str| matches_selector(selector.as_bytes(), name.as_bytes());
-        for (selector, name) in [("a", "a"), ("*", ""), ("*", "abc"), ("a*c", "abbc"), ("*b*", "abc"), ("a?c", "abc")] {
-            assert!(matches(selector, name), "{selector} {name}");
-        }
-        for (selector, name) in [("a", "ab"), ("", "a"), ("a*c", "abcd"), ("a?", "a"), ("*x*", "abc"), ("aa*a", "aa")] {
-            assert!(!matches(selector, name), "{selector} {name}");
-        }
     }
 }

@@ -13,12 +13,20 @@ none; a change with an id is made once, however often it is sent.
   POST /v1/score       {\"version\":…, \"queue\":[…], \"candidates\":[…]}
   POST /v1/place       {\"version\":…, \"id\":\"…\", \"queue\":[…], \"policy\":\"compass\",
                         \"commit\":false}
+  POST /v1/plan        {\"version\":…, \"job\":{…} or \"free_nodes\":2, \"free_domain\":true,
+                        \"free_rack\":true, \"target\":\"sif=0\", and as plan has them:
+                        mode, cost, max_moves, max_jobs_disturbed, pin:[…],
+                        time_limit_s}
+  POST /v1/explain     {\"version\":…, \"job\":{…}}, and mode, pin, time_limit_s
+  GET  /v1/audit, POST {\"version\":…, \"queue\":[…]}
   GET  /healthz, /readyz
   GET  /metrics        for Prometheus
   GET  /               a page: the map of the cluster, what was decided, latency
 version and id may be left out. start holds an element of a snapshot's running;
-queue and candidates hold the objects that queue and candidate files have a line
-each. The header slotwise-deadline-ms says how long a caller waits. Errors are
+queue, candidates and job hold the objects that queue and candidate files have a
+line each; plan, explain and audit answer as the commands do. The header
+slotwise-deadline-ms says how long a caller waits. The same calls go over gRPC, in
+packed columns: --print proto defines them. Errors are
 {\"error\":\"stale\",\"message\":\"…\"}: no-cluster and stale 409, bad-input 400,
 refused 422, busy 429, late 504, closing 503.
 

@@ -17,17 +17,20 @@ pub enum ServeFile {
     Containerfile,
     /// A board for Grafana, of what `/metrics` says.
     GrafanaBoard,
+    /// The definition of the calls over gRPC.
+    Proto,
 }
 
 impl ServeFile {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::SchedulerConfig,
         Self::VolcanoConfig,
         Self::Manifest,
         Self::SystemdUnit,
         Self::Containerfile,
         Self::GrafanaBoard,
+        Self::Proto,
     ];
 
     /// The word on the command line.
@@ -39,6 +42,7 @@ impl ServeFile {
             Self::SystemdUnit => "systemd-unit",
             Self::Containerfile => "containerfile",
             Self::GrafanaBoard => "grafana-board",
+            Self::Proto => "proto",
         }
     }
 
@@ -52,6 +56,7 @@ impl ServeFile {
             Self::SystemdUnit => include_str!("slotwise.service"),
             Self::Containerfile => include_str!("Containerfile"),
             Self::GrafanaBoard => include_str!("grafana-board.json"),
+            Self::Proto => include_str!("../grpc/slotwise.proto"),
         };
         let deadline = options.extender.deadline.as_millis();
         let tls = match &options.tls {

@@ -55,7 +55,7 @@ pub(super) async fn put_cluster(Shared(app): Shared<Arc<App>>, headers: HeaderMa
     app.may_change()?;
     let deadline = app.deadline(&headers)?;
     // Reading takes a while, and needs nothing that the others wait for.
-    let snapshot = aside(&app, move || Ok(read_cluster_from("body", &body[..])?)).await?;
+    let snapshot = app.aside(move || Ok(read_cluster_from("body", &body[..])?)).await?;
     let Snapshot { cluster, notes, .. } = snapshot;
     let (nodes, gpus) = (cluster.nodes().len(), cluster.gpus());
     let version = app.engine.run(deadline, move |live| Ok(live.put(cluster))).await?;
@@ -67,7 +67,7 @@ pub(super) async fn put_cluster(Shared(app): Shared<Arc<App>>, headers: HeaderMa
 pub(super) async fn get_cluster(Shared(app): Shared<Arc<App>>, headers: HeaderMap) -> Answer {
     let deadline = app.deadline(&headers)?;
     let (version, cluster) = app.engine.run(deadline, |live| Ok((live.version(), live.copy()?))).await?;
-    let bytes = aside(&app, move || {
+    let bytes = app.aside(move || {
         let mut bytes = Vec::new();
         write_cluster(&cluster, None, &mut bytes).map_err(|error| ServeError::Failed(error.to_string()))?;
         Ok(bytes)
@@ -101,7 +101,7 @@ pub(super) async fn edit(Shared(app): Shared<Arc<App>>, headers: HeaderMap, body
     Ok(json(&Out { version: changed.version, repeated: changed.repeated }))
 }
 
-fn condition(version: Option<Version>, id: Option<String>) -> Result<Condition, ServeError> {
+pub(in crate::serve) fn condition(version: Option<Version>, id: Option<String>) -> Result<Condition, ServeError> {
     match &id {
         Some(id) if id.is_empty() || id.len() > LONGEST_ID => {
             let n = id.len();
@@ -168,20 +168,7 @@ pub(super) async fn place(Shared(app): Shared<Arc<App>>, headers: HeaderMap, bod
     if commit {
         app.may_change()?;
     }
-    let known = |what: &str, found: &str, expected: Vec<&str>| {
-        ServeError::Input(format!("{what}: found {found:?}, expected one of {}", expected.join(", ")))
-    };
-    let policy = match policy {
-        None => Policy::default(),
-        Some(name) => name
-            .parse()
-            .map_err(|_| known("policy", &name, Policy::ALL.iter().map(|policy| policy.name()).collect()))?,
-    };
-    let trigger = match compact {
-        None => Trigger::default(),
-        Some(name) => Trigger::from_name(&name)
-            .ok_or_else(|| known("compact", &name, Trigger::ALL.iter().map(|trigger| trigger.name()).collect()))?,
-    };
+    let (policy, trigger) = policy_and_trigger(policy.as_deref(), compact.as_deref())?;
     let options = PlaceOptions { policy, trigger, migration_budget, seed, threads: 1, ..PlaceOptions::default() };
     let call = PlaceCall { condition: condition(version, id)?, options, commit };
     let queue = lines(&queue);
@@ -197,17 +184,31 @@ pub(super) async fn place(Shared(app): Shared<Arc<App>>, headers: HeaderMap, bod
             })
         })
         .await?;
+    if changed.repeated && changed.answer.as_deref().is_some_and(|answer| !answer.is_empty() && answer[0] != b'{') {
+        return Err(ServeError::Input("id: found one that was used over gRPC, expected the same protocol".to_owned()));
+    }
     let repeated = if changed.repeated { ",\"repeated\":true" } else { "" };
     Ok(listed(changed.version, "decisions", changed.answer.as_deref().unwrap_or_default(), repeated))
 }
 
-/// Works on a thread of its own, for what takes longer than a call may hold up others.
-async fn aside<R: Send + 'static>(
-    app: &App,
-    work: impl FnOnce() -> Result<R, ServeError> + Send + 'static,
-) -> Result<R, ServeError> {
-    let permit = app.aside.try_acquire().map_err(|_| ServeError::Busy)?;
-    let done = tokio::task::spawn_blocking(work).await;
-    drop(permit);
-    done.map_err(|error| ServeError::Failed(error.to_string()))?
+/// Who decides, and when it compacts, by their words.
+pub(in crate::serve) fn policy_and_trigger(
+    policy: Option<&str>,
+    compact: Option<&str>,
+) -> Result<(Policy, Trigger), ServeError> {
+    let known = |what: &str, found: &str, expected: Vec<&str>| {
+        ServeError::Input(format!("{what}: found {found:?}, expected one of {}", expected.join(", ")))
+    };
+    let policy = match policy {
+        None => Policy::default(),
+        Some(name) => {
+            name.parse().map_err(|_| known("policy", name, Policy::ALL.iter().map(|policy| policy.name()).collect()))?
+        }
+    };
+    let trigger = match compact {
+        None => Trigger::default(),
+        Some(name) => Trigger::from_name(name)
+            .ok_or_else(|| known("compact", name, Trigger::ALL.iter().map(|trigger| trigger.name()).collect()))?,
+    };
+    Ok((policy, trigger))
 }

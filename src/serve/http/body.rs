@@ -1,12 +1,14 @@
 //! What is sent, read strictly.
 
+use std::borrow::Borrow;
+
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::serve::fault::ServeError;
 
 /// Reads a body; an error names the path in it.
-pub(super) fn read<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, ServeError> {
+pub(in crate::serve) fn read<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, ServeError> {
     let mut json = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let place = error.path().to_string();
@@ -18,11 +20,11 @@ pub(super) fn read<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, ServeEr
 }
 
 /// Objects, a line each, for the readers of our formats.
-pub(super) fn lines(objects: &[&RawValue]) -> Vec<u8> {
-    let mut lines = Vec::with_capacity(objects.iter().map(|object| object.get().len() + 1).sum());
+pub(in crate::serve) fn lines<R: Borrow<RawValue>>(objects: &[R]) -> Vec<u8> {
+    let mut lines = Vec::with_capacity(objects.iter().map(|object| object.borrow().get().len() + 1).sum());
     for object in objects {
         // A line break is a blank in JSON, and never part of a text.
-        lines.extend(object.get().bytes().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte }));
+        lines.extend(object.borrow().get().bytes().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte }));
         lines.push(b'\n');
     }
     lines

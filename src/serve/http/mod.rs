@@ -1,6 +1,7 @@
 //! The service over HTTP: routes, and what they have in common.
 
 mod answer;
+mod aside;
 mod batch;
 mod body;
 mod guard;
@@ -21,11 +22,14 @@ use axum::routing::{get, post, put};
 use super::engine::Engine;
 use super::extender::{self, Extender, ExtenderOptions};
 use super::fault::ServeError;
+use super::grpc;
 use super::history::{Decided, History};
 use super::metrics::Metrics;
 use super::options::{Limits, Token};
 use super::watch::Binder;
 pub(super) use answer::json;
+pub(super) use batch::{condition, policy_and_trigger};
+pub(super) use body::{lines, read};
 
 /// The header by which a caller says how many milliseconds it will wait.
 pub const DEADLINE_HEADER: &str = "slotwise-deadline-ms";
@@ -40,7 +44,7 @@ pub struct App {
     /// What a caller must show, if anything.
     pub token: Option<Token>,
     /// Permits for work on copies of the cluster: plans, audits.
-    pub aside: tokio::sync::Semaphore,
+    pub aside: Arc<tokio::sync::Semaphore>,
     /// Permits for calls, so that memory stays bounded: a body may be as large as the limit.
     pub calls: Arc<tokio::sync::Semaphore>,
     /// What is counted and measured.
@@ -66,7 +70,7 @@ impl App {
             engine,
             limits,
             token,
-            aside: tokio::sync::Semaphore::new(limits.aside),
+            aside: Arc::new(tokio::sync::Semaphore::new(limits.aside)),
             calls: Arc::new(tokio::sync::Semaphore::new(limits.calls)),
             extender: Extender::new(extender),
             follows: false,
@@ -122,7 +126,10 @@ pub fn router(app: &Arc<App>) -> Router {
         .route("/v1/cluster", get(batch::get_cluster))
         .route("/v1/score", post(batch::score))
         .route("/v1/page/cluster", get(page::cluster))
-        .route("/v1/page/state", get(page::state));
+        .route("/v1/page/state", get(page::state))
+        .route("/v1/plan", post(aside::plan))
+        .route("/v1/explain", post(aside::explain))
+        .route("/v1/audit", get(aside::audit).post(aside::audit));
     let write = Router::new()
         .route("/v1/cluster", put(batch::put_cluster))
         .route("/v1/edits", post(batch::edit))
@@ -138,6 +145,7 @@ pub fn router(app: &Arc<App>) -> Router {
     let known = admitted.merge(measured).layer(from_fn_with_state(Arc::clone(app), guard::identify));
     known
         .merge(open)
+        .merge(grpc::routes(app))
         .layer(DefaultBodyLimit::max(app.limits.body))
         .layer(from_fn(guard::catch_panic))
         .layer(from_fn(guard::trace))

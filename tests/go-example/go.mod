@@ -1,0 +1,3 @@
+module slotwise.example/scheduler
+
+go 1.22
