@@ -113,23 +113,29 @@ fn ask(pod: PodView) -> Ask {
     }
 }
 
-/// The pod and the names of the nodes of a call.
-fn question(args: &Args<'_>) -> Result<(Ask, NameList), String> {
+/// The pod and the names of the nodes of a call. Names that came as such are taken out of it.
+fn question(args: &mut Args<'_>) -> Result<(Ask, NameList), String> {
     let pod = args.pod.ok_or("found no Pod, expected one")?;
     let pod = read_pod_view("Pod", pod.0.get().as_bytes()).map_err(|error| error.to_string())?;
-    let mut names = NameList::default();
-    match (&args.names, &args.nodes) {
-        (Some(listed), _) => listed.iter().for_each(|name| names.push(&name.0)),
-        (None, Some(nodes)) => nodes.items.iter().for_each(|&node| names.push(&wire::name_of_node(node))),
+    let names = match (args.names.take(), &args.nodes) {
+        (Some(names), _) => {
+            args.nodes = None;
+            names
+        }
+        (None, Some(nodes)) => {
+            let mut names = NameList::default();
+            nodes.items.iter().for_each(|&node| names.push(&wire::name_of_node(node)));
+            names
+        }
         (None, None) => return Err("found neither Nodes nor NodeNames, expected one of them".to_owned()),
-    }
+    };
     Ok((ask(pod), names))
 }
 
 /// What the thread of the cluster says of a pod.
 struct Decided {
-    /// The node that it goes to, or why to none.
-    node: Result<String, String>,
+    /// The place in the list of names of the node that it goes to, or why to none.
+    node: Result<u32, String>,
     /// Places in the list of names that are no nodes here.
     unknown: Vec<u32>,
     /// Nodes on which an eviction could help, where the pod has no room.
@@ -138,23 +144,26 @@ struct Decided {
 
 /// The nodes that a call offers.
 pub(super) struct Offer {
-    bits: Vec<u64>,
+    /// Of each node, where it stands in the list of names.
+    places: Vec<u32>,
 }
 
 impl Offer {
+    const NOWHERE: u32 = u32::MAX;
+
     /// Those with these names; `unknown` is given the places of names that are no nodes here.
     fn new(cluster: &Cluster, finder: &mut Finder, names: &NameList, unknown: &mut Vec<u32>) -> Self {
-        let mut bits = vec![0; cluster.nodes().len().div_ceil(64)];
+        let mut places = vec![Self::NOWHERE; cluster.nodes().len()];
         finder.find(cluster, names, &mut |at, node| match node {
-            Some(node) => bits[node.index() / 64] |= 1 << (node.index() % 64),
+            Some(node) => places[node.index()] = at as u32,
             None => unknown.push(at as u32),
         });
-        Self { bits }
+        Self { places }
     }
 
     /// Whether a node is among them.
     pub(super) fn has(&self, node: NodeId) -> bool {
-        self.bits[node.index() / 64] >> (node.index() % 64) & 1 == 1
+        self.places[node.index()] != Self::NOWHERE
     }
 }
 
@@ -174,7 +183,7 @@ async fn decide(app: &App, started: Instant, pod: PodAsk, names: Arc<NameList>) 
             _ => Vec::new(),
         };
         let node = match seat {
-            Seat::Node(node) => Ok(cluster.node_name(node).to_owned()),
+            Seat::Node(node) => Ok(offer.places[node.index()]),
             Seat::Nowhere(why) => Err(why.to_string()),
         };
         Ok(Decided { node, unknown, failed })
@@ -198,15 +207,15 @@ async fn filter(Shared(app): Shared<Arc<App>>, body: Bytes) -> Response {
         app.count_extender("filter", "refused", started);
         json(&FilterResult { error, ..FilterResult::default() })
     };
-    let args: Args<'_> = match wire::read(&body) {
+    let mut args: Args<'_> = match wire::read(&body) {
         Ok(args) => args,
         Err(error) => return refuse(&error),
     };
-    let (ask, names) = match question(&args) {
+    let (ask, names) = match question(&mut args) {
         Ok(question) => question,
         Err(error) => return refuse(&error),
     };
-    if args.names.is_none() {
+    if args.nodes.is_some() {
         tracing::warn!(
             "filter was sent whole nodes: set nodeCacheCapable to true, or the scheduler's own scores are wrong"
         );
@@ -214,7 +223,7 @@ async fn filter(Shared(app): Shared<Arc<App>>, body: Bytes) -> Response {
     let names = Arc::new(names);
     let pass_on = |outcome| {
         app.count_extender("filter", outcome, started);
-        json(&answer(&args, &names, &|_| true))
+        json(&answer(&args, &names, 0..names.len()))
     };
     let Ask::Pod(pod) = ask else { return pass_on("not-ours") };
     let (name, gpus) = (Arc::clone(&pod.name), pod.gpus);
@@ -226,28 +235,29 @@ async fn filter(Shared(app): Shared<Arc<App>>, body: Bytes) -> Response {
         }
     };
     let (chosen, reason) = match &decided.node {
-        Ok(node) => (Some(node.as_str()), ""),
+        Ok(at) => (Some(names.get(*at as usize)), ""),
         Err(reason) => (None, reason.as_str()),
     };
     app.count_extender("filter", if chosen.is_some() { "placed" } else { "blocked" }, started);
     app.decided_on_pod("filter", &name, gpus, chosen.ok_or(reason));
     tracing::debug!(pod = &*name, node = chosen, reason, "filter");
-    let unknown: Vec<&str> = decided.unknown.iter().map(|&at| names.get(at as usize)).collect();
-    let keeps = |name: &str| chosen == Some(name) || unknown.contains(&name);
+    let mut kept = decided.unknown;
+    kept.extend(decided.node.as_ref().ok());
+    kept.sort_unstable();
+    let kept = kept.into_iter().map(|at| at as usize);
     let failed_nodes: BTreeMap<&str, &str> = decided.failed.iter().map(|node| (node.as_str(), reason)).collect();
-    json(&FilterResult { failed_nodes, ..answer(&args, &names, &keeps) })
+    json(&FilterResult { failed_nodes, ..answer(&args, &names, kept) })
 }
 
-/// The nodes that are kept, in the form that they came in.
-fn answer<'a>(args: &Args<'a>, names: &'a NameList, keeps: &dyn Fn(&str) -> bool) -> FilterResult<'a> {
-    match (&args.names, &args.nodes) {
-        (None, Some(nodes)) => {
-            let kept = nodes.items.iter().zip(names.iter()).filter(|(_, name)| keeps(name));
-            let items = kept.map(|(node, _)| node.0).collect();
+/// The nodes at these places, in the form that they came in.
+fn answer<'a>(args: &Args<'a>, names: &'a NameList, kept: impl Iterator<Item = usize>) -> FilterResult<'a> {
+    match &args.nodes {
+        Some(nodes) => {
+            let items = kept.map(|at| nodes.items[at].0).collect();
             FilterResult { nodes: Some(NodesOut { items, ..NodesOut::default() }), ..FilterResult::default() }
         }
-        _ => {
-            let node_names = Some(names.iter().filter(|name| keeps(name)).collect());
+        None => {
+            let node_names = Some(kept.map(|at| names.get(at)).collect());
             FilterResult { node_names, ..FilterResult::default() }
         }
     }
@@ -286,8 +296,8 @@ async fn prioritize(Shared(app): Shared<Arc<App>>, body: Bytes) -> Response {
         app.count_extender("prioritize", outcome, started);
         json::<[HostPriority<'_>; 0]>(&[])
     };
-    let Ok(args) = wire::read::<Args<'_>>(&body) else { return none("refused") };
-    let Ok((ask, names)) = question(&args) else { return none("refused") };
+    let Ok(mut args) = wire::read::<Args<'_>>(&body) else { return none("refused") };
+    let Ok((ask, names)) = question(&mut args) else { return none("refused") };
     let names = Arc::new(names);
     let Ask::Pod(pod) = ask else { return none("not-ours") };
     match scores(&app, started, pod, Arc::clone(&names)).await {

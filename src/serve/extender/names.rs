@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::de::{SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::cluster::{Cluster, NodeId};
@@ -56,13 +56,35 @@ impl<'de> Deserialize<'de> for NameList {
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<NameList, A::Error> {
                 let mut names = NameList::default();
-                while let Some(name) = list.next_element::<super::wire::Name<'de>>()? {
-                    names.push(&name.0);
-                }
+                while list.next_element_seed(Next(&mut names))?.is_some() {}
                 Ok(names)
             }
         }
         deserializer.deserialize_seq(List)
+    }
+}
+
+/// Puts the next name behind the others, without a text of its own.
+struct Next<'n>(&'n mut NameList);
+
+impl<'de> DeserializeSeed<'de> for Next<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Next<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a name")
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<(), E> {
+        self.0.push(name);
+        Ok(())
     }
 }
 

@@ -11,6 +11,8 @@ use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
+use super::names::NameList;
+
 /// The highest priority; the scheduler does not clamp what is higher.
 pub(super) const MAX_PRIORITY: i64 = 10;
 
@@ -59,7 +61,7 @@ go_struct! {
         /// The nodes, where the scheduler sends them whole.
         nodes: Option<NodeList<'a>> = "nodes",
         /// Their names, where it sends those.
-        names: Option<Vec<Name<'a>>> = "nodenames",
+        names: Option<NameList> = "nodenames",
     }
 }
 
@@ -255,8 +257,8 @@ mod tests {
         ] {
             let args: Args<'_> = read(body.as_bytes()).unwrap();
             assert_eq!(args.pod.unwrap().0.get(), r#"{"a":1}"#);
-            let names: Vec<String> = args.names.unwrap().into_iter().map(|name| name.0.into_owned()).collect();
-            assert_eq!((names, args.nodes.is_none()), (vec!["n1".to_owned(), "n2".to_owned()], true));
+            let names = args.names.unwrap();
+            assert_eq!((names.iter().collect::<Vec<_>>(), args.nodes.is_none()), (vec!["n1", "n2"], true));
         }
         let args: Args<'_> = read(br#"{"Pod":null,"Nodes":{"items":[{"metadata":{"name":"n1"}},{}]}}"#).unwrap();
         assert!(args.pod.is_none() && args.names.is_none());
