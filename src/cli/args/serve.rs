@@ -57,7 +57,7 @@ pub(in super::super) struct ServeArgs {
     /// When the extender answers, decided or not, in milliseconds; less than the scheduler's httpTimeout
     #[arg(long, value_name = "MS", default_value_t = 150, value_parser = integer::<u32>(1..=60_000))]
     pub(in super::super) extender_deadline: u32,
-    /// Print a file that goes with these options, and end
+    /// Print a file to begin with, and end: with this address, deadline and TLS where it has a place for them
     #[arg(long, value_name = "WHAT", value_parser = file())]
     pub(in super::super) print: Option<ServeFile>,
     /// What is logged to standard error: error, warn, info, debug, or TARGET=LEVEL,…

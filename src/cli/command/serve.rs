@@ -9,11 +9,16 @@ use super::super::args::{LogFormat, ServeArgs, Watch};
 use super::super::input;
 use super::super::output;
 use super::{Failure, Options, Talk, open_backend, write_all};
-use crate::serve::{ExtenderOptions, Limits, Live, ServeOptions, StartError, Tls, Token, WatchOptions};
+use crate::serve::{ExtenderOptions, Limits, Live, ServeFile, ServeOptions, StartError, Tls, Token, WatchOptions};
 
 pub(super) fn run(args: &ServeArgs, options: &Options, talk: &Talk) -> Result<(), Failure> {
     let settings = settings(args)?;
     if let Some(file) = args.print {
+        if matches!(file, ServeFile::SchedulerConfig | ServeFile::VolcanoConfig) && settings.token.is_some() {
+            return Err(Failure::input(
+                "--print: found --token-file for a scheduler, which shows none, expected --tls-client-ca",
+            ));
+        }
         return write_all(options, file.text(&settings).as_bytes());
     }
     if !settings.is_safe() {

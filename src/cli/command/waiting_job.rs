@@ -6,7 +6,8 @@ use strsim::osa_distance;
 
 use super::super::input::Waiting;
 use super::{Failure, Talk};
-use crate::cluster::{Cluster, GroupedJob, JobId, JobSpec, Request};
+use crate::cluster::{Cluster, JobId};
+use crate::plan::as_one_group;
 use crate::workload::QueueEntry;
 
 /// The most names that an error lists.
@@ -27,7 +28,7 @@ pub(super) fn waiting_job(
     let job = named(name, origin, waiting, cluster)?;
     let Some(groups) = cluster.grouped_job_of(job) else { return Ok(job) };
     let name = cluster.whole_job_name(job).to_owned();
-    let Some(together) = as_one_group(cluster, &name, groups)? else {
+    let Some(together) = as_one_group(cluster, groups).map_err(Failure::input)? else {
         return Err(Failure::input(format_args!(
             "found the job {name:?} of groups that ask for unlike GPUs, for which no moves are planned, expected a job of \
              one group; audit --queue says whether it fits"
@@ -38,35 +39,6 @@ pub(super) fn waiting_job(
          GPU: what is enough for that is enough for the job, and less may do"
     ));
     Ok(together)
-}
-
-/// Registers a job that is at least as hard to place as the groups with GPUs together, if they ask for the same GPUs.
-fn as_one_group(cluster: &mut Cluster, name: &str, groups: GroupedJob) -> Result<Option<JobId>, Failure> {
-    let with_gpus: Vec<JobId> = groups.jobs().filter(|&job| cluster.request_of(job).gpus > 0).collect();
-    let Some(&first) = with_gpus.first() else { return Ok(None) };
-    let request = cluster.request_of(first).clone();
-    let requests = || with_gpus.iter().map(|&job| cluster.request_of(job));
-    let alike = |other: &Request| {
-        (other.gpus, other.gpu_milli, &other.models) == (request.gpus, request.gpu_milli, &request.models)
-    };
-    if !requests().all(alike) {
-        return Ok(None);
-    }
-    let instances = with_gpus.iter().map(|&job| cluster.job(job).instances()).fold(0, u32::saturating_add);
-    let models: Vec<String> =
-        request.models.iter().flatten().map(|&model| cluster.model_name(model).to_owned()).collect();
-    let models: Vec<&str> = models.iter().map(String::as_str).collect();
-    let spec = JobSpec {
-        name: &format!("{name} (as one group)"),
-        gpus: request.gpus,
-        gpu_milli: request.gpu_milli,
-        cpu_milli: requests().map(|request| request.cpu_milli).max().unwrap_or(0),
-        memory_mib: requests().map(|request| request.memory_mib).max().unwrap_or(0),
-        models: &models,
-        within: request.within,
-        ..JobSpec::default()
-    };
-    Ok(Some(cluster.register(&spec, instances).map_err(Failure::input)?))
 }
 
 /// The job that is named, or the only one. It may go by what its owner calls it, if no other job is called so.

@@ -19,6 +19,8 @@ none; a change with an id is made once, however often it is sent.
                         time_limit_s}
   POST /v1/explain     {\"version\":…, \"job\":{…}}, and mode, pin, time_limit_s
   GET  /v1/audit, POST {\"version\":…, \"queue\":[…]}
+  POST /v1/extender/filter, prioritize, preempt, bind: kube-scheduler's
+  POST /v1/volcano/prioritize: Volcano's
   GET  /healthz, /readyz
   GET  /metrics        for Prometheus
   GET  /               a page: the map of the cluster, what was decided, latency

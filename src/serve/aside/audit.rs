@@ -44,7 +44,9 @@ impl Question for AuditQuestion {
             None => None,
             Some(queue) => {
                 let (queue, _) = read_queue_from("queue", &lines(queue)[..], &mut cluster)?;
-                let submitted = |entry: &QueueEntry| matches!(entry, QueueEntry::Submit(_)).then(|| entry.job());
+                let submitted = |entry: &QueueEntry| {
+                    matches!(entry, QueueEntry::Submit(_) | QueueEntry::SubmitGroups(_)).then(|| entry.job())
+                };
                 Some(queue.iter().filter_map(submitted).collect())
             }
         };

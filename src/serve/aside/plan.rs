@@ -11,7 +11,9 @@ use crate::cluster::{Cluster, JobId, Within};
 use crate::decide::obstacles;
 use crate::evaluate::Cpu;
 use crate::formats::read_queue_from;
-use crate::plan::{Cost, Effort, Goal, Mode, Plan, PlanOptions, STEPS, choose, first_without_seconds, pin, plan};
+use crate::plan::{
+    Cost, Effort, Goal, Mode, Plan, PlanOptions, STEPS, as_one_group, choose, first_without_seconds, pin, plan,
+};
 use crate::report::{ObstaclesReport, PlanReport};
 use crate::serve::fault::ServeError;
 use crate::serve::http::{lines, read};
@@ -163,9 +165,12 @@ fn planned(cluster: &Cluster, goal: Goal, options: &PlanOptions) -> Result<Plan,
 fn waiting_job(line: &RawValue, cluster: &mut Cluster) -> Result<JobId, ServeError> {
     let (queue, _) = read_queue_from("job", &lines(&[line])[..], cluster)?;
     match queue[..] {
-        [QueueEntry::Submit(job)] if cluster.grouped_job_of(job).is_none() => Ok(job),
-        [QueueEntry::Submit(_)] => {
-            Err(ServeError::Input("job: found a job of several groups, expected one of one group".to_owned()))
+        [QueueEntry::Submit(job)] => Ok(job),
+        [QueueEntry::SubmitGroups(job)] => {
+            let together = as_one_group(cluster, job).map_err(|error| ServeError::Input(format!("job: {error}")))?;
+            let unlike =
+                "job: found groups that ask for unlike GPUs, for which no moves are planned, expected one group";
+            together.ok_or_else(|| ServeError::Input(unlike.to_owned()))
         }
         _ => Err(ServeError::Input("job: found a removal, expected a job that waits".to_owned())),
     }

@@ -66,8 +66,10 @@ impl From<Status> for ClientError {
             (Some("bad-input"), ..) => Self::Input(message()),
             (Some("busy"), ..) => Self::Busy,
             (Some("closing"), ..) => Self::Closing,
-            // The client ends a call itself when its time is up, and calls that cancelled.
-            (Some("late"), ..) | (None, Code::DeadlineExceeded | Code::Cancelled, _) => Self::Late,
+            (Some("late"), ..) | (None, Code::DeadlineExceeded, _) => Self::Late,
+            // The client ends a call itself when its time is up, and calls that cancelled; so it calls a connection that
+            // breaks, too.
+            (None, Code::Cancelled, _) if status.message() == "Timeout expired" => Self::Late,
             (None, Code::Unauthenticated, _) => Self::Unauthenticated,
             _ => Self::Other(Box::new(status)),
         }

@@ -46,6 +46,13 @@ impl IntoResponse for ServeError {
     }
 }
 
+/// Why a call was not answered, by a word and a sentence.
+pub(super) fn problem(status: StatusCode, word: &str, message: &str) -> Response {
+    let mut response = json(&Problem { error: word, message: message.to_owned(), version: None });
+    *response.status_mut() = status;
+    response
+}
+
 /// A body of JSON.
 pub(in crate::serve) fn json<T: Serialize + ?Sized>(value: &T) -> Response {
     match serde_json::to_vec(value) {

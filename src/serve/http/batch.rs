@@ -16,7 +16,8 @@ use super::told::Told;
 use crate::anchor::Trigger;
 use crate::decide::{PlaceOptions, Policy};
 use crate::formats::{
-    CandidateSpec, EditSpec, Snapshot, read_candidates_from, read_cluster_from, read_queue_from, write_cluster,
+    CandidateSpec, EditSpec, FormatError, Snapshot, read_candidates_from, read_cluster_from, read_queue_from,
+    write_cluster,
 };
 use crate::report::{ScoreRows, decision_json};
 use crate::serve::fault::ServeError;
@@ -132,6 +133,13 @@ pub(super) async fn score(Shared(app): Shared<Arc<App>>, headers: HeaderMap, bod
         version,
         candidates: Box::new(move |cluster| {
             let (queue, _) = read_queue_from("queue", &queue[..], cluster)?;
+            if let Some(spec) = named.iter().find(|spec| cluster.find_grouped_job(&spec.job).is_some()) {
+                let text = format_args!(
+                    "found a candidate for the job {:?} of several groups, which are not scored, expected a job of one",
+                    spec.job
+                );
+                return Err(FormatError::new("candidates", text));
+            }
             let sets = resolve_candidates(cluster, &queue, &named);
             Ok(sets)
         }),

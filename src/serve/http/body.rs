@@ -12,7 +12,7 @@ pub(in crate::serve) fn read<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<
     let mut json = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let place = error.path().to_string();
-        let place = if place == "." { String::new() } else { format!("{place}: ") };
+        let place = if matches!(place.as_str(), "." | "?") { String::new() } else { format!("{place}: ") };
         ServeError::Input(format!("{place}{}", error.inner()))
     })?;
     json.end().map_err(|error| ServeError::Input(error.to_string()))?;

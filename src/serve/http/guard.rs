@@ -11,6 +11,7 @@ use futures_util::FutureExt;
 use tracing::Instrument;
 
 use super::App;
+use super::answer::problem;
 use crate::serve::fault::ServeError;
 
 /// Lets a call in that shows the token.
@@ -19,7 +20,8 @@ pub(super) async fn identify(Shared(app): Shared<Arc<App>>, request: Request, ne
         let shown = request.headers().get(header::AUTHORIZATION).map(HeaderValue::as_bytes);
         if !shown.is_some_and(|shown| token.is_shown_by(shown)) {
             let challenge = [(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))];
-            return (StatusCode::UNAUTHORIZED, challenge, "a bearer token is expected\n").into_response();
+            return (challenge, problem(StatusCode::UNAUTHORIZED, "unknown-caller", "a bearer token is expected"))
+                .into_response();
         }
     }
     next.run(request).await
@@ -53,10 +55,31 @@ pub(super) async fn trace(request: Request, next: Next) -> Response {
     answer.instrument(span).await
 }
 
+/// The same answer, in the form of all others where the library gave a bare one.
+fn told(response: Response) -> Response {
+    if response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == "application/json") {
+        return response;
+    }
+    match response.status() {
+        StatusCode::NOT_FOUND => problem(StatusCode::NOT_FOUND, "no-such-path", "there is nothing at this path"),
+        StatusCode::PAYLOAD_TOO_LARGE => {
+            problem(StatusCode::PAYLOAD_TOO_LARGE, "too-large", "the body is larger than --max-body allows")
+        }
+        StatusCode::METHOD_NOT_ALLOWED => {
+            let mut answer = problem(StatusCode::METHOD_NOT_ALLOWED, "no-such-method", "this path has other methods");
+            if let Some(allowed) = response.headers().get(header::ALLOW) {
+                answer.headers_mut().insert(header::ALLOW, allowed.clone());
+            }
+            answer
+        }
+        _ => response,
+    }
+}
+
 /// A fault of the program is an answer, not the end of a connection.
 pub(super) async fn catch_panic(request: Request, next: Next) -> Response {
     match std::panic::AssertUnwindSafe(next.run(request)).catch_unwind().await {
-        Ok(response) => response,
+        Ok(response) => told(response),
         Err(_) => ServeError::Failed("a handler panicked".to_owned()).into_response(),
     }
 }

@@ -3,7 +3,7 @@
 use super::distinct;
 use super::gangs::{Gangs, News};
 use crate::anchor::{State, Transaction};
-use crate::cluster::{GpuMask, InstanceId, JobId, JobSpec, JobTimes, MAX_GPUS, NodeId, WHOLE_GPU};
+use crate::cluster::{GpuMask, GroupedJob, InstanceId, JobId, JobSpec, JobTimes, MAX_GPUS, NodeId, WHOLE_GPU};
 use crate::formats::{EditSpec, MoveSpec, SeatSpec, StartSpec};
 
 /// Applies edits in their order and returns the nodes that changed, or which edit is not possible and why; all is then as
@@ -55,6 +55,21 @@ fn step(
             news.waits(job);
             Ok(())
         }
+        EditSpec::End(name) if transaction.cluster().find_grouped_job(name).is_some() => {
+            // All groups of a job end together.
+            let groups: Vec<String> = transaction
+                .cluster()
+                .find_grouped_job(name)
+                .into_iter()
+                .flat_map(GroupedJob::jobs)
+                .map(|job| transaction.cluster().job_name(job).to_owned())
+                .collect();
+            groups.iter().rev().try_for_each(|group| end(transaction, group, ended))
+        }
+        EditSpec::End(name) if group_of(transaction, name).is_some_and(|whole| whole != *name) => {
+            let whole = group_of(transaction, name).unwrap_or_default();
+            Err(format!("found {name:?}, a group of the job {whole:?}, expected the job"))
+        }
         EditSpec::End(name) => {
             let waited = news.ended(name);
             if waited && find_running(transaction, name).is_err() { Ok(()) } else { end(transaction, name, ended) }
@@ -70,6 +85,13 @@ fn step(
             if transaction.cluster().node(node).schedulable() { Ok(()) } else { cordon(transaction.uncordon(node)) }
         }
     }
+}
+
+/// The whole job that a running job is a group of.
+fn group_of(transaction: &Transaction<'_>, name: &str) -> Option<String> {
+    let job = find_running(transaction, name).ok()?;
+    transaction.cluster().grouped_job_of(job)?;
+    Some(transaction.cluster().whole_job_name(job).to_owned())
 }
 
 fn cordon(done: Result<(), crate::cluster::EditError>) -> Result<(), String> {

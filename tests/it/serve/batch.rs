@@ -157,3 +157,30 @@ fn a_restart_is_a_new_epoch_and_says_that_it_knows_nothing() {
     // The generation may be the same, the epoch is not.
     assert_eq!(service.post("/v1/edits", &edits).json()["error"], "stale");
 }
+
+#[test]
+fn the_groups_of_a_job_come_and_go_together() {
+    let service = Service::with_nodes(2, &[]);
+    let job = r#"{"job":"t","groups":[{"instances":1,"gpus_per_instance":8},{"instances":1,"gpus_per_instance":8}]}"#;
+    let place = format!(r#"{{"commit":true,"queue":[{job}]}}"#);
+    for _ in 0..3 {
+        assert_eq!(service.post("/v1/place", &place).json()["decisions"][0]["status"], "placed");
+        let alone = service.post("/v1/edits", r#"{"edits":[{"end":"t/1"}]}"#);
+        assert!(alone.status == 422 && alone.text().contains("a group of the job"), "{}", alone.text());
+        // All or none: what ended before is back, under its name.
+        let undone = service.post("/v1/edits", r#"{"edits":[{"end":"t"},{"end":"nobody"}]}"#);
+        assert_eq!(undone.status, 422);
+        assert_eq!(service.post("/v1/place", &place).status, 400, "it runs still");
+        assert_eq!(service.post("/v1/edits", r#"{"edits":[{"end":"t"}]}"#).status, 200);
+    }
+    let candidate = r#"{"job":"t","candidate":"c","place":[]}"#;
+    let scored = service.post("/v1/score", format!(r#"{{"queue":[{job}],"candidates":[{candidate}]}}"#));
+    assert!(scored.status == 400 && scored.text().contains("several groups"), "{}", scored.text());
+    // Groups of the same GPUs are planned as one, others are not.
+    assert_eq!(service.post("/v1/plan", format!(r#"{{"job":{job}}}"#)).json()["moves"], 0);
+    let unlike = job.replacen("\"gpus_per_instance\":8", "\"gpus_per_instance\":4", 1);
+    let refused = service.post("/v1/explain", format!(r#"{{"job":{unlike}}}"#));
+    assert!(refused.status == 400 && refused.text().contains("unlike GPUs"), "{}", refused.text());
+    let audit = service.post("/v1/audit", format!(r#"{{"queue":[{job}]}}"#));
+    assert_eq!(audit.status, 200, "{}", audit.text());
+}

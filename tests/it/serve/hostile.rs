@@ -37,8 +37,10 @@ fn malformed_bodies_are_told_what_is_wrong() {
     let bad = service.put("/v1/cluster", r#"{"nodes":[{"name":"a","gpus":99}]}"#);
     assert!(bad.status == 400 && bad.text().contains("nodes[0].gpus"), "{}", bad.text());
     assert_eq!(service.post_with("/v1/score", "{}", &[("slotwise-deadline-ms", "soon")]).status, 400);
-    assert_eq!(service.get("/v1/nothing").status, 404);
-    assert_eq!(service.get("/v1/edits").status, 405);
+    for (path, status, word) in [("/v1/nothing", 404, "no-such-path"), ("/v1/edits", 405, "no-such-method")] {
+        let reply = service.get(path);
+        assert_eq!((reply.status, reply.json()["error"].as_str()), (status, Some(word)));
+    }
     assert_eq!(service.get("/v1/version").status, 200, "the cluster is as it was");
 }
 
