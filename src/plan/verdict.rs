@@ -1,5 +1,7 @@
 //! Why there is no plan, and what little more would allow one.
 
+use std::collections::BTreeMap;
+
 use super::columns::{Asked, Columns, Meaning, Objective};
 use super::find::solve;
 use super::integer::Effort;
@@ -8,7 +10,7 @@ use super::manner::Manner;
 use super::question::Goal;
 use super::realise::realise;
 use super::site::{Site, guest_of};
-use crate::cluster::{JobId, NodeId};
+use crate::cluster::{Cluster, JobId, NodeId, Within};
 
 /// Why there is no plan; the first that is true.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,9 +122,21 @@ fn missing_gpus(site: &Site<'_>) -> u64 {
             }
             sizes[..count as usize].iter().sum()
         }
-        Goal::FreeRegion(_) | Goal::LeastPartial => 0,
+        Goal::FreeRegion(within) => smallest_region(site.cluster, within),
+        Goal::LeastPartial => 0,
     };
     asked.saturating_sub(free)
+}
+
+/// The GPUs of the smallest region whose nodes are all schedulable; 0 if there is none.
+fn smallest_region(cluster: &Cluster, within: Within) -> u64 {
+    let mut regions: BTreeMap<u32, Option<u64>> = BTreeMap::new();
+    for node in cluster.nodes() {
+        let Some(region) = node.region(within) else { continue };
+        let gpus = regions.entry(region).or_insert(Some(0));
+        *gpus = gpus.filter(|_| node.schedulable()).map(|sum| sum + u64::from(node.capacity()));
+    }
+    regions.into_values().flatten().min().unwrap_or(0)
 }
 
 fn asked_gpus(site: &Site<'_>, job: JobId) -> u64 {

@@ -229,3 +229,17 @@ fn missing_gpus_are_those_that_the_job_may_use() {
         assert_eq!((&answer["why"], &answer["relax"][0]["gpus"]), (&json!("capacity"), &json!(gpus)), "{answer}");
     }
 }
+
+/// A rack with a closed node is none to free: what the others lack is told in GPUs.
+#[test]
+fn a_rack_that_nothing_can_free_lacks_gpus() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("c.json");
+    let text = r#"{"nodes": [{"name": "a", "gpus": 8, "rack": "r0"}, {"name": "b", "gpus": 8, "rack": "r1", "schedulable": false}],
+        "running": [{"job": "j", "gpus_per_instance": 4, "instances": [{"node": "a"}]}]}"#;
+    std::fs::write(&path, text).unwrap();
+    let output = run(&format!("plan --cluster {} --free-rack --format json", path.display()));
+    let plan: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&plan["feasible"], &plan["why"]), (&serde_json::json!(false), &serde_json::json!("capacity")), "{plan}");
+    assert_eq!(plan["relax"].as_array().unwrap().len(), 1, "{plan}");
+}
