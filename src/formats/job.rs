@@ -7,7 +7,7 @@ use crate::cluster::{Cluster, JobId, JobSpec, JobTimes, MAX_AMOUNT, MAX_GPUS, WH
 use super::json::{Flag, Int, ListSeed, Maybe, Path, Text, Texts};
 
 /// The longest time that a file may state in seconds: what every JSON reader keeps exact.
-pub(super) const MAX_SECONDS: u64 = (1 << 53) - 1;
+pub const MAX_SECONDS: u64 = (1 << 53) - 1;
 
 /// The number of fields that [`JobScratch::field`] reads; they come first in the lists of both.
 pub(super) const COMMON_FIELDS: usize = 8;

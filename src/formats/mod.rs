@@ -47,6 +47,7 @@ pub use edits::{EditSpec, StartSpec, WaitSpec, WithinSpec};
 pub use error::{FormatError, Note};
 pub use gather::{LeftOut, Trace, TraceReport};
 pub use helios::{read_helios, read_helios_from};
+pub use job::MAX_SECONDS;
 pub use journal::Journal;
 pub use kubernetes::{
     NodeView, PodView, TopologyKeys, read_kubernetes, read_kubernetes_from, read_node_view, read_pod_view,

@@ -174,7 +174,7 @@ impl Live {
     /// If the version is another, there is no cluster, or an edit contradicts what is here.
     pub fn edit(&mut self, condition: &Condition, edits: &[EditSpec]) -> Result<Changed, ServeError> {
         if let Some(done) = self.repeated(condition) {
-            return Ok(done);
+            return if done.answer.is_none() { Ok(done) } else { Err(place::other_change()) };
         }
         self.check(condition.version)?;
         let state = self.state.as_mut().ok_or(ServeError::NoCluster)?;

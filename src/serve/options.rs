@@ -10,8 +10,8 @@ use subtle::ConstantTimeEq;
 use super::extender::ExtenderOptions;
 use super::watch::WatchOptions;
 
-/// What clients may ask of the service. Whatever they send, memory stays below about `calls` bodies and answers, and what
-/// the cluster itself takes.
+/// What clients may ask of the service. Whatever they send, memory stays below about `calls` bodies, `connections` answers
+/// that their clients are slow to read, and what the cluster itself takes.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// The largest body in bytes.
@@ -22,7 +22,7 @@ pub struct Limits {
     pub connections: usize,
     /// Calls that wait for the thread that owns the cluster.
     pub waiting: usize,
-    /// Plans, audits and snapshots at a time.
+    /// Plans and audits at a time, and as many snapshots that are read or written.
     pub aside: usize,
     /// How long a call may take, whatever its caller would wait.
     pub call: Duration,

@@ -55,6 +55,7 @@ pub fn run(live: Live, options: ServeOptions, listening: impl FnOnce(SocketAddr)
     let (engine, thread) = Engine::start(live, options.limits.waiting)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let mut app = App::new(engine, options.limits, options.token, options.extender);
+    app.open_to_browsers = app.token.is_none() && options.tls.as_ref().is_none_or(|tls| tls.client_ca.is_none());
     if let Some(watch) = options.watch {
         let client = runtime.block_on(watch::connect(watch.kubeconfig.as_deref()))?;
         app.follows = true;

@@ -19,6 +19,11 @@ pub(super) fn run(args: &ServeArgs, options: &Options, talk: &Talk) -> Result<()
                 "--print: found --token-file for a scheduler, which shows none, expected --tls-client-ca",
             ));
         }
+        if file == ServeFile::SystemdUnit && !settings.listen.ip().is_loopback() {
+            return Err(Failure::input(
+                "--print: found --listen beyond loopback, for which the unit would need your files too, expected loopback",
+            ));
+        }
         return write_all(options, file.text(&settings).as_bytes());
     }
     if !settings.is_safe() {

@@ -30,7 +30,8 @@ line each; plan, explain and audit answer as the commands do. The header
 slotwise-deadline-ms says how long a caller waits. The same calls go over gRPC, in
 packed columns: --print proto defines them. Errors are
 {\"error\":\"stale\",\"message\":\"…\"}: no-cluster and stale 409, bad-input 400,
-refused 422, busy 429, late 504, closing 503.
+refused 422, unknown-caller 401, too-large 413, busy 429, late 504, closing 503.
+A change that is late may have been made: ask again with the same id.
 
   slotwise serve --cluster synthetic:10000 &
   curl -s localhost:8888/v1/place -d '{\"queue\":[{\"job\":\"b\",

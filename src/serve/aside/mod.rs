@@ -37,13 +37,24 @@ impl App {
         work: impl FnOnce() -> Result<R, ServeError> + Send + 'static,
     ) -> Result<R, ServeError> {
         let permit = Arc::clone(&self.aside).try_acquire_owned().map_err(|_| ServeError::Busy)?;
-        // It works to its end, and counts until then, whether somebody still waits for it or not.
-        let done = tokio::task::spawn_blocking(move || {
-            let done = work();
-            drop(permit);
-            done
-        });
-        done.await.map_err(|error| ServeError::Failed(error.to_string()))?
+        work_apart(permit, work).await
+    }
+
+    /// Reads or writes a snapshot on a thread of its own; a few at a time, which the others wait for until the deadline.
+    ///
+    /// # Errors
+    /// What `work` says; or that it is too late.
+    pub(super) async fn on_a_snapshot<R: Send + 'static>(
+        &self,
+        deadline: Option<Instant>,
+        work: impl FnOnce() -> Result<R, ServeError> + Send + 'static,
+    ) -> Result<R, ServeError> {
+        let turn = Arc::clone(&self.snapshots).acquire_owned();
+        let permit = match deadline {
+            None => turn.await,
+            Some(deadline) => tokio::time::timeout_at(deadline.into(), turn).await.map_err(|_| ServeError::Late)?,
+        };
+        work_apart(permit.map_err(|_| ServeError::Closing)?, work).await
     }
 
     /// The answer to a question, a JSON object with the version that it is about in front.
@@ -63,6 +74,19 @@ impl App {
         document.extend_from_slice(line.strip_prefix(b"{").unwrap_or(&line).trim_ascii_end());
         Ok(document)
     }
+}
+
+/// Works to its end, and holds the permit until then, whether somebody still waits for it or not.
+async fn work_apart<R: Send + 'static>(
+    permit: tokio::sync::OwnedSemaphorePermit,
+    work: impl FnOnce() -> Result<R, ServeError> + Send + 'static,
+) -> Result<R, ServeError> {
+    let done = tokio::task::spawn_blocking(move || {
+        let done = work();
+        drop(permit);
+        done
+    });
+    done.await.map_err(|error| ServeError::Failed(error.to_string()))?
 }
 
 fn unwritten(error: serde_json::Error) -> ServeError {

@@ -33,6 +33,9 @@ use crate::cluster::{Cluster, MAX_GPUS, NodeId};
 use crate::decide::Policy;
 use crate::formats::{PodView, read_pod_view};
 
+/// The longest namespace and name of an object, and more.
+const LONGEST_NAME: usize = 512;
+
 /// Nodes that are named as worth an eviction where a pod has no room.
 const MOST_FAILED: usize = 16;
 
@@ -117,6 +120,9 @@ fn ask(pod: PodView) -> Ask {
 fn question(args: &mut Args<'_>) -> Result<(Ask, NameList), String> {
     let pod = args.pod.ok_or("found no Pod, expected one")?;
     let pod = read_pod_view("Pod", pod.0.get().as_bytes()).map_err(|error| error.to_string())?;
+    if pod.name.len() > LONGEST_NAME || pod.gang.as_ref().is_some_and(|gang| gang.len() > LONGEST_NAME) {
+        return Err(format!("found a name of more than {LONGEST_NAME} bytes, which no object has"));
+    }
     let names = match (args.names.take(), &args.nodes) {
         (Some(names), _) => {
             args.nodes = None;

@@ -48,7 +48,8 @@ pub(super) async fn preempt(Shared(app): Shared<Arc<App>>, body: Bytes) -> Respo
             Vec::new()
         }
     };
-    json(&kept(by_node, &|node| hopeless.iter().all(|other| other != node)))
+    // In the order of the nodes, as they were asked about.
+    json(&kept(by_node, &|node| hopeless.binary_search_by(|other| other.as_str().cmp(node)).is_err()))
 }
 
 /// The nodes that could never hold the pod: too few devices, or closed.

@@ -99,7 +99,9 @@ pub(in crate::serve) fn seat(
         match rehearsal.run(state, &closed) {
             Err(why) => return Ok(Seat::Nowhere(Nowhere::Blocked(why))),
             Ok(nodes) if offer.has(nodes[own]) => {
-                if closed.is_empty() {
+                // A member that nobody has told of is none of the gang's placement.
+                let is_known = gangs.waits(&pod.name);
+                if closed.is_empty() && is_known {
                     memo.keep(version, pod, &members, &nodes);
                 }
                 return Ok(Seat::Node(nodes[own]));

@@ -70,7 +70,7 @@ impl Slotwise for Calls {
                 tokio::time::timeout_at(deadline.into(), all).await.map_err(|_| ServeError::Late)??;
             }
         }
-        let snapshot = app.aside(move || pieces.finish()).await?;
+        let snapshot = app.on_a_snapshot(deadline, move || pieces.finish()).await?;
         let (nodes, gpus) = (snapshot.cluster.nodes().len() as u64, snapshot.cluster.gpus());
         let notes = snapshot.notes.iter().map(|note| note.text.clone()).collect();
         let version = app.engine.run(deadline, move |live| Ok(live.put(snapshot.cluster))).await?;
@@ -86,7 +86,7 @@ impl Slotwise for Calls {
         let admitted = admitted(&request)?;
         let copy = |live: &mut crate::serve::Live| Ok((live.version(), live.copy()?));
         let (version, cluster) = self.0.engine.run(admitted.deadline(), copy).await?;
-        let written = self.0.aside(move || {
+        let written = self.0.on_a_snapshot(admitted.deadline(), move || {
             let mut bytes = Vec::new();
             write_cluster(&cluster, None, &mut bytes).map_err(|error| ServeError::Failed(error.to_string()))?;
             Ok(bytes)

@@ -52,5 +52,5 @@ pub(super) fn routes(app: &Arc<App>) -> Router<Arc<App>> {
     let path = format!("/{}/{{*call}}", generated::slotwise_server::SERVICE_NAME);
     Router::new()
         .route_service(&path, calls.map_request(|request: axum::extract::Request| request.map(tonic::body::Body::new)))
-        .layer(axum::middleware::from_fn_with_state(Arc::clone(app), guard::admit))
+        .route_layer(axum::middleware::from_fn_with_state(Arc::clone(app), guard::admit))
 }

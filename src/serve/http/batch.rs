@@ -56,7 +56,7 @@ pub(super) async fn put_cluster(Shared(app): Shared<Arc<App>>, headers: HeaderMa
     app.may_change()?;
     let deadline = app.deadline(&headers)?;
     // Reading takes a while, and needs nothing that the others wait for.
-    let snapshot = app.aside(move || Ok(read_cluster_from("body", &body[..])?)).await?;
+    let snapshot = app.on_a_snapshot(deadline, move || Ok(read_cluster_from("body", &body[..])?)).await?;
     let Snapshot { cluster, notes, .. } = snapshot;
     let (nodes, gpus) = (cluster.nodes().len(), cluster.gpus());
     let version = app.engine.run(deadline, move |live| Ok(live.put(cluster))).await?;
@@ -68,7 +68,7 @@ pub(super) async fn put_cluster(Shared(app): Shared<Arc<App>>, headers: HeaderMa
 pub(super) async fn get_cluster(Shared(app): Shared<Arc<App>>, headers: HeaderMap) -> Answer {
     let deadline = app.deadline(&headers)?;
     let (version, cluster) = app.engine.run(deadline, |live| Ok((live.version(), live.copy()?))).await?;
-    let bytes = app.aside(move || {
+    let bytes = app.on_a_snapshot(deadline, move || {
         let mut bytes = Vec::new();
         write_cluster(&cluster, None, &mut bytes).map_err(|error| ServeError::Failed(error.to_string()))?;
         Ok(bytes)

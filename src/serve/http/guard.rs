@@ -24,7 +24,24 @@ pub(super) async fn identify(Shared(app): Shared<Arc<App>>, request: Request, ne
                 .into_response();
         }
     }
+    if app.open_to_browsers && !is_from_here(&request) {
+        return problem(StatusCode::FORBIDDEN, "unknown-caller", "a page from elsewhere may not call; use a token");
+    }
     next.run(request).await
+}
+
+/// Whether a call without a secret is none that a page from elsewhere has made a browser send: it is sent to an address
+/// or to `localhost`, not to a name that somebody gave this machine, and not by a page of another origin.
+fn is_from_here(request: &Request) -> bool {
+    let header = |name| request.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+    let host = header(header::HOST).or_else(|| request.uri().authority().map(|authority| authority.as_str()));
+    let Some(host) = host else { return true };
+    let name = host.rsplit_once(':').filter(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()));
+    let name = name.map_or(host, |(name, _)| name);
+    let address = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+    let is_address = address.parse::<std::net::IpAddr>().is_ok() || name.eq_ignore_ascii_case("localhost");
+    let same_origin = header(header::ORIGIN).is_none_or(|origin| origin.split("://").nth(1) == Some(host));
+    is_address && same_origin
 }
 
 /// Lets a call in while there is room for it.

@@ -45,6 +45,8 @@ pub struct App {
     pub token: Option<Token>,
     /// Permits for work on copies of the cluster: plans, audits.
     pub aside: Arc<tokio::sync::Semaphore>,
+    /// Permits for snapshots that are read or written.
+    pub snapshots: Arc<tokio::sync::Semaphore>,
     /// Permits for calls, so that memory stays bounded: a body may be as large as the limit.
     pub calls: Arc<tokio::sync::Semaphore>,
     /// What is counted and measured.
@@ -53,6 +55,8 @@ pub struct App {
     pub history: History,
     /// The scheduler extender.
     pub extender: Extender,
+    /// Whether anybody on this machine may call, and so a browser that some page has sent here.
+    pub open_to_browsers: bool,
     /// Whether a Kubernetes cluster is followed: clients change nothing then.
     pub follows: bool,
     /// Who can bind pods, where somebody can.
@@ -71,8 +75,10 @@ impl App {
             limits,
             token,
             aside: Arc::new(tokio::sync::Semaphore::new(limits.aside)),
+            snapshots: Arc::new(tokio::sync::Semaphore::new(limits.aside)),
             calls: Arc::new(tokio::sync::Semaphore::new(limits.calls)),
             extender: Extender::new(extender),
+            open_to_browsers: false,
             follows: false,
             binder: None,
             closing: std::sync::atomic::AtomicBool::new(false),
@@ -139,10 +145,11 @@ pub fn router(app: &Arc<App>) -> Router {
         .route("/readyz", get(health::readyz))
         .route("/", get(page::index))
         .route("/page/{file}", get(page::part));
-    let admitted = read.merge(write).merge(extender::routes()).layer(from_fn_with_state(Arc::clone(app), guard::admit));
+    let admitted =
+        read.merge(write).merge(extender::routes()).route_layer(from_fn_with_state(Arc::clone(app), guard::admit));
     // Those who measure must see a service that is full, too.
     let measured = Router::new().route("/metrics", get(metrics::metrics));
-    let known = admitted.merge(measured).layer(from_fn_with_state(Arc::clone(app), guard::identify));
+    let known = admitted.merge(measured).route_layer(from_fn_with_state(Arc::clone(app), guard::identify));
     known
         .merge(open)
         .merge(grpc::routes(app))

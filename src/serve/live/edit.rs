@@ -4,7 +4,7 @@ use super::distinct;
 use super::gangs::{Gangs, News};
 use crate::anchor::{State, Transaction};
 use crate::cluster::{GpuMask, GroupedJob, InstanceId, JobId, JobSpec, JobTimes, MAX_GPUS, NodeId, WHOLE_GPU};
-use crate::formats::{EditSpec, MoveSpec, SeatSpec, StartSpec};
+use crate::formats::{EditSpec, MAX_SECONDS, MoveSpec, SeatSpec, StartSpec};
 
 /// Applies edits in their order and returns the nodes that changed, or which edit is not possible and why; all is then as
 /// it was.
@@ -99,6 +99,16 @@ fn cordon(done: Result<(), crate::cluster::EditError>) -> Result<(), String> {
 }
 
 fn start(transaction: &mut Transaction<'_>, spec: &StartSpec) -> Result<(), String> {
+    // What a snapshot could not say must not be said here.
+    if spec.job.is_empty() {
+        return Err("found a job without a name".to_owned());
+    }
+    if spec.models.iter().any(String::is_empty) {
+        return Err(format!("job {:?}: found an empty model, expected a name", spec.job));
+    }
+    if let Some(seconds) = spec.remaining_s.max(spec.move_cost_s).filter(|&seconds| seconds > MAX_SECONDS) {
+        return Err(format!("job {:?}: found {seconds} seconds, expected at most {MAX_SECONDS}", spec.job));
+    }
     let models: Vec<&str> = spec.models.iter().map(String::as_str).collect();
     let job = JobSpec {
         name: &spec.job,

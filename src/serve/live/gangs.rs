@@ -135,6 +135,15 @@ impl Gangs {
         }
     }
 
+    /// Learns of jobs that were placed here, or ended (false).
+    pub(super) fn learn_placed(&mut self, news: Vec<(String, bool)>) {
+        for (job, runs) in news {
+            let gang = self.jobs.get(job.as_str()).cloned().flatten();
+            let gang = gang.filter(|_| runs).map(|gang| Box::from(&*gang));
+            self.learn(vec![if runs { Tiding::Started(job.into(), gang) } else { Tiding::Ended(job.into()) }]);
+        }
+    }
+
     fn enter(&mut self, job: &str, gang: &str) -> (Arc<str>, Arc<str>) {
         let gang = self.gangs.get_key_value(gang).map_or_else(|| gang.into(), |(name, _)| Arc::clone(name));
         let job: Arc<str> = job.into();

@@ -1,6 +1,7 @@
 //! A queue that is decided: for the caller's eyes only, or for good.
 
 use super::{Changed, Condition, Live};
+use crate::anchor::State;
 use crate::cluster::Cluster;
 use crate::decide::{CommitLoop, Decision, Next, PlaceOptions, Status, decide_and_show};
 use crate::formats::FormatError;
@@ -37,7 +38,7 @@ impl Live {
         if call.commit
             && let Some(done) = self.repeated(&call.condition)
         {
-            return Ok(done);
+            return if done.answer.is_some() { Ok(done) } else { Err(other_change()) };
         }
         self.check(call.condition.version)?;
         let state = self.state_mut()?;
@@ -45,11 +46,21 @@ impl Live {
         let state = copy.as_mut().unwrap_or(state);
         let mark = state.cluster().mark_jobs();
         let queue = state.enqueue(read).inspect_err(|_| state.forget_since(mark))?;
+        if let Err(too_many) = check_cpu_only(state, &queue) {
+            state.forget_since(mark);
+            return Err(too_many);
+        }
         let mut answer = Vec::new();
         let mut commit_loop = CommitLoop::new(state, call.options).with_room_maker(Box::new(FewestMoves::default()));
         let mut changed = false;
+        let mut news = Vec::new();
         let shown = decide_and_show(&mut commit_loop, &call.options, &queue, &mut |cluster, decision| {
-            changed |= matches!(decision.status, Status::Placed | Status::Removed);
+            let happened = matches!(decision.status, Status::Placed | Status::Removed);
+            changed |= happened;
+            if happened && call.commit {
+                let runs = decision.status == Status::Placed;
+                news.extend(cluster.whole_job(decision.job).map(|job| (cluster.job_name(job).to_owned(), runs)));
+            }
             show(&mut answer, cluster, decision).map(|()| Next::GoOn)
         });
         drop(commit_loop);
@@ -57,6 +68,7 @@ impl Live {
             release_names(state, &queue);
             // What is decided is done, even if it cannot be shown.
             self.resident.forget();
+            self.gangs.learn_placed(news);
             if changed {
                 self.advance();
             }
@@ -71,8 +83,30 @@ impl Live {
     }
 }
 
+/// An id that was used for a change of another kind.
+pub(super) fn other_change() -> ServeError {
+    ServeError::Input("id: found one that another kind of call has used, expected a new one".to_owned())
+}
+
+/// The most instances without GPUs of one call: nothing but this bounds them where nodes set no limit of CPU.
+const MOST_CPU_ONLY: u64 = 1 << 18;
+
+fn check_cpu_only(state: &State, queue: &[QueueEntry]) -> Result<(), ServeError> {
+    let cluster = state.cluster();
+    let submitted = queue.iter().filter(|entry| matches!(entry, QueueEntry::Submit(_) | QueueEntry::SubmitGroups(_)));
+    let jobs = submitted.flat_map(|entry| cluster.whole_job(entry.job()));
+    let instances =
+        jobs.filter(|&job| cluster.request_of(job).gpus == 0).map(|job| u64::from(cluster.job(job).instances()));
+    let found: u64 = instances.sum();
+    if found <= MOST_CPU_ONLY {
+        return Ok(());
+    }
+    let text = format!("queue: found {found} instances without GPUs, expected at most {MOST_CPU_ONLY} in a call");
+    Err(ServeError::Input(text))
+}
+
 /// The names of jobs that do not run are free: nothing waits here.
-fn release_names(state: &mut crate::anchor::State, queue: &[QueueEntry]) {
+fn release_names(state: &mut State, queue: &[QueueEntry]) {
     state.enqueue(|cluster| {
         for entry in queue {
             for job in cluster.whole_job(entry.job()) {

@@ -53,7 +53,13 @@ pub async fn connect(kubeconfig: Option<&Path>) -> Result<Client, WatchError> {
     let config = match kubeconfig {
         None => Config::infer().await.map_err(|error| wrong(&error))?,
         Some(path) => {
-            let read = kube::config::Kubeconfig::read_from(path).map_err(|error| wrong(&error))?;
+            // What is wrong with it may be that it is another file, with secrets in it: its text is not repeated.
+            let read = kube::config::Kubeconfig::read_from(path).map_err(|error| match error {
+                kube::config::KubeconfigError::ReadConfig(error, _) => {
+                    WatchError(format!("{}: {error}", path.display()))
+                }
+                _ => WatchError(format!("{}: found no kubeconfig, expected one in YAML", path.display())),
+            })?;
             Config::from_custom_kubeconfig(read, &Default::default()).await.map_err(|error| wrong(&error))?
         }
     };

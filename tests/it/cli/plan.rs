@@ -240,6 +240,10 @@ fn a_rack_that_nothing_can_free_lacks_gpus() {
     std::fs::write(&path, text).unwrap();
     let output = run(&format!("plan --cluster {} --free-rack --format json", path.display()));
     let plan: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((&plan["feasible"], &plan["why"]), (&serde_json::json!(false), &serde_json::json!("capacity")), "{plan}");
+    assert_eq!(
+        (&plan["feasible"], &plan["why"]),
+        (&serde_json::json!(false), &serde_json::json!("capacity")),
+        "{plan}"
+    );
     assert_eq!(plan["relax"].as_array().unwrap().len(), 1, "{plan}");
 }

@@ -184,3 +184,36 @@ fn the_groups_of_a_job_come_and_go_together() {
     let audit = service.post("/v1/audit", format!(r#"{{"queue":[{job}]}}"#));
     assert_eq!(audit.status, 200, "{}", audit.text());
 }
+
+/// What was edited can be got and put again, so nothing may be said that a snapshot cannot say.
+#[test]
+fn what_a_snapshot_cannot_say_is_no_edit() {
+    let service = Service::with_nodes(1, &[]);
+    for start in [
+        r#"{"job":"","gpus_per_instance":1,"instances":[{"node":"n0"}]}"#,
+        r#"{"job":"a","gpus_per_instance":1,"models":[""],"instances":[{"node":"n0"}]}"#,
+        r#"{"job":"a","gpus_per_instance":1,"remaining_s":9007199254740992,"instances":[{"node":"n0"}]}"#,
+        r#"{"job":"a","gpus_per_instance":1,"move_cost_s":18446744073709551615,"instances":[{"node":"n0"}]}"#,
+        r#"{"job":"a","gpus_per_instance":1,"instances":[]}"#,
+    ] {
+        let refused = service.post("/v1/edits", format!(r#"{{"edits":[{{"start":{start}}}]}}"#));
+        assert_eq!(refused.status, 422, "{start}: {}", refused.text());
+    }
+    let most = r#"{"job":"a","gpus_per_instance":1,"remaining_s":9007199254740991,"instances":[{"node":"n0"}]}"#;
+    assert_eq!(service.post("/v1/edits", format!(r#"{{"edits":[{{"start":{most}}}]}}"#)).status, 200);
+    let got = service.get("/v1/cluster").body;
+    assert_eq!(service.put("/v1/cluster", got).status, 200);
+}
+
+#[test]
+fn an_id_is_for_one_kind_of_change_and_a_call_is_bounded() {
+    let service = Service::with_nodes(1, &[]);
+    assert_eq!(service.post("/v1/edits", r#"{"id":"x","edits":[]}"#).status, 200);
+    let place = r#"{"id":"x","commit":true,"queue":[{"job":"j","instances":1,"gpus_per_instance":1}]}"#;
+    assert_eq!(service.post("/v1/place", place).status, 400);
+    assert_eq!(service.post("/v1/place", place.replace("\"x\"", "\"y\"")).status, 200);
+    assert_eq!(service.post("/v1/edits", r#"{"id":"y","edits":[]}"#).status, 400);
+    let large = r#"{"queue":[{"job":"x","instances":16777216,"gpus_per_instance":0}]}"#;
+    let refused = service.post("/v1/place", large);
+    assert!(refused.status == 400 && refused.text().contains("instances without GPUs"), "{}", refused.text());
+}

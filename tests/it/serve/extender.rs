@@ -227,6 +227,33 @@ fn a_gang_starts_whole_or_not_and_what_it_lacks_is_kept_for_it() {
     assert_eq!(chosen(&ask("k0", Some("small"))), "n1");
 }
 
+/// Thousands of names that nothing is known of cost no more than others.
+#[test]
+fn many_unknown_names_are_passed_through_in_time() {
+    let service = Service::with_nodes(2, &[]);
+    let mut offered: Vec<String> = (0..60_000).map(|n| format!("new-{n:06}")).collect();
+    offered.push("n1".to_owned());
+    let begun = std::time::Instant::now();
+    let result = filter(&service, &pod("p", 8, None), &offered);
+    assert_eq!(result["NodeNames"].as_array().unwrap().len(), offered.len());
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+}
+
+/// What is placed or ends by the batch API is known of a gang, too.
+#[test]
+fn placements_that_are_committed_change_gangs() {
+    let service = Service::with_nodes(2, &[]);
+    let start = json!({"start": {"job": "s/m0", "gpus_per_instance": 8, "gang": "s/g", "instances": [{"node": "n0"}]}});
+    edit(&service, &[start.to_string(), wait("m1", 8, "g", None)]);
+    let ask = || filter(&service, &pod("single", 8, None), &names(2));
+    assert_eq!(ask()["NodeNames"], json!([]), "the rest of the gang comes first");
+    let commit = |queue: &str| service.post("/v1/place", format!(r#"{{"commit":true,"queue":[{queue}]}}"#)).status;
+    assert_eq!(commit(r#"{"remove":"s/m0"}"#), 200);
+    assert_eq!(chosen(&ask()), "n0", "nothing of it runs any more");
+    assert_eq!(commit(r#"{"job":"s/m1","instances":1,"gpus_per_instance":8}"#), 200);
+    assert_eq!(chosen(&ask()), "n1", "it waits for nothing");
+}
+
 #[test]
 fn volcano_is_answered_with_a_score_for_every_node() {
     let service = Service::with_nodes(3, &[]);

@@ -147,3 +147,20 @@ fn clients_show_certificates_where_they_are_asked_for() {
         .unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
 }
+
+/// A browser on this machine reaches the service, and any page may make it send something.
+#[test]
+fn pages_from_elsewhere_may_not_call() {
+    let service = Service::with_nodes(1, &[]);
+    let cordon = r#"{"edits":[{"cordon":"n0"}]}"#;
+    let call = |headers: &[(&str, &str)]| service.post_with("/v1/edits", cordon, headers).status;
+    let own = service.url.clone();
+    assert_eq!(call(&[("origin", "http://evil.example")]), 403);
+    assert_eq!(call(&[("host", "evil.example:80"), ("origin", "http://evil.example:80")]), 403);
+    assert_eq!(call(&[("origin", "null")]), 403);
+    assert_eq!((call(&[("origin", &own)]), call(&[("host", "localhost:1")]), call(&[])), (200, 200, 200));
+    // Nobody has to know a path to be told that it is none.
+    let (_kept, path) = file("correct-horse-battery");
+    let guarded = Service::start(&["--token-file", &path]);
+    assert_eq!((guarded.get("/v1/nothing").status, guarded.get("/v1/version/").status), (404, 404));
+}
