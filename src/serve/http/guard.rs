@@ -34,6 +34,13 @@ pub(super) async fn identify(Shared(app): Shared<Arc<App>>, request: Request, ne
 /// or to `localhost`, not to a name that somebody gave this machine, and not by a page of another origin.
 fn is_from_here(request: &Request) -> bool {
     let header = |name| request.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+    // Programs send what they like; browsers do not.
+    let by_browser = header(header::ORIGIN).is_some()
+        || request.headers().contains_key("sec-fetch-site")
+        || header(header::USER_AGENT).is_some_and(|agent| agent.starts_with("Mozilla/"));
+    if !by_browser {
+        return true;
+    }
     let host = header(header::HOST).or_else(|| request.uri().authority().map(|authority| authority.as_str()));
     let Some(host) = host else { return true };
     let name = host.rsplit_once(':').filter(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()));

@@ -158,6 +158,8 @@ fn pages_from_elsewhere_may_not_call() {
     assert_eq!(call(&[("origin", "http://evil.example")]), 403);
     assert_eq!(call(&[("host", "evil.example:80"), ("origin", "http://evil.example:80")]), 403);
     assert_eq!(call(&[("origin", "null")]), 403);
+    assert_eq!(call(&[("host", "evil.example"), ("user-agent", "Mozilla/5.0")]), 403);
+    assert_eq!(call(&[("host", "evil.example")]), 200, "no browser sent it");
     assert_eq!((call(&[("origin", &own)]), call(&[("host", "localhost:1")]), call(&[])), (200, 200, 200));
     // Nobody has to know a path to be told that it is none.
     let (_kept, path) = file("correct-horse-battery");
