@@ -16,7 +16,7 @@ thread_local! {
     static LIVE: RefCell<Live> = RefCell::new(Live::new(Box::new(Cpu::new(1).unwrap())));
 }
 
-/// The first byte says which message the others are.
+// The first byte says which message the others are.
 fuzz_target!(|bytes: &[u8]| {
     let Some((&kind, bytes)) = bytes.split_first() else { return };
     LIVE.with_borrow_mut(|live| {

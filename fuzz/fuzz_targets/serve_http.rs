@@ -40,7 +40,7 @@ thread_local! {
     };
 }
 
-/// The first byte says which call the others are the body of.
+// The first byte says which call the others are the body of.
 fuzz_target!(|bytes: &[u8]| {
     let Some((&kind, bytes)) = bytes.split_first() else { return };
     let (method, path) = ROUTES[usize::from(kind) % ROUTES.len()];
