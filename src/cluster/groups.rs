@@ -18,7 +18,7 @@ pub struct GroupedJob {
 
 impl GroupedJob {
     /// Its groups, in the order of the input.
-    pub fn jobs(self) -> impl ExactSizeIterator<Item = JobId> + Clone + use<> {
+    pub fn jobs(self) -> impl ExactSizeIterator<Item = JobId> + DoubleEndedIterator + Clone + use<> {
         (self.first.0..self.first.0 + self.groups).map(JobId)
     }
 

@@ -3,7 +3,7 @@
 use super::distinct;
 use super::gangs::{Gangs, News};
 use crate::anchor::{State, Transaction};
-use crate::cluster::{GpuMask, GroupedJob, InstanceId, JobId, JobSpec, JobTimes, MAX_GPUS, NodeId, WHOLE_GPU};
+use crate::cluster::{GpuMask, InstanceId, JobId, JobSpec, JobTimes, MAX_GPUS, NodeId, WHOLE_GPU};
 use crate::formats::{EditSpec, MAX_SECONDS, MoveSpec, SeatSpec, StartSpec};
 
 /// Applies edits in their order and returns the nodes that changed, or which edit is not possible and why; all is then as
@@ -55,47 +55,35 @@ fn step(
             news.waits(job);
             Ok(())
         }
-        EditSpec::End(name) if transaction.cluster().find_grouped_job(name).is_some() => {
-            // All groups of a job end together.
-            let groups: Vec<String> = transaction
-                .cluster()
-                .find_grouped_job(name)
-                .into_iter()
-                .flat_map(GroupedJob::jobs)
-                .map(|job| transaction.cluster().job_name(job).to_owned())
-                .collect();
-            groups.iter().rev().try_for_each(|group| end(transaction, group, ended))
-        }
-        EditSpec::End(name) if group_of(transaction, name).is_some_and(|whole| whole != *name) => {
-            let whole = group_of(transaction, name).unwrap_or_default();
-            Err(format!("found {name:?}, a group of the job {whole:?}, expected the job"))
-        }
         EditSpec::End(name) => {
             let waited = news.ended(name);
-            if waited && find_running(transaction, name).is_err() { Ok(()) } else { end(transaction, name, ended) }
+            match transaction.cluster().find_grouped_job(name) {
+                // The first gives the name of all back, so it is the last.
+                Some(groups) => groups.jobs().rev().try_for_each(|group| end(transaction, group, ended)),
+                None if waited && find_running(transaction, name).is_err() => Ok(()),
+                None => {
+                    let job = find_running(transaction, name)?;
+                    let whole = transaction.cluster().whole_job_name(job);
+                    if whole != name {
+                        return Err(format!("found {name:?}, a group of the job {whole:?}, expected the job"));
+                    }
+                    end(transaction, job, ended)
+                }
+            }
         }
         EditSpec::Moves(moves) => migrate(transaction, moves),
         EditSpec::Cordon(name) => {
             let node = find_node(transaction, name)?;
             // A node that is so already stays so: who tells twice tells the truth.
-            if transaction.cluster().node(node).schedulable() { cordon(transaction.cordon(node)) } else { Ok(()) }
+            let is_open = transaction.cluster().node(node).schedulable();
+            if is_open { transaction.cordon(node).map_err(|error| error.to_string()) } else { Ok(()) }
         }
         EditSpec::Uncordon(name) => {
             let node = find_node(transaction, name)?;
-            if transaction.cluster().node(node).schedulable() { Ok(()) } else { cordon(transaction.uncordon(node)) }
+            let is_open = transaction.cluster().node(node).schedulable();
+            if is_open { Ok(()) } else { transaction.uncordon(node).map_err(|error| error.to_string()) }
         }
     }
-}
-
-/// The whole job that a running job is a group of.
-fn group_of(transaction: &Transaction<'_>, name: &str) -> Option<String> {
-    let job = find_running(transaction, name).ok()?;
-    transaction.cluster().grouped_job_of(job)?;
-    Some(transaction.cluster().whole_job_name(job).to_owned())
-}
-
-fn cordon(done: Result<(), crate::cluster::EditError>) -> Result<(), String> {
-    done.map_err(|error| error.to_string())
 }
 
 fn start(transaction: &mut Transaction<'_>, spec: &StartSpec) -> Result<(), String> {
@@ -138,8 +126,7 @@ fn start(transaction: &mut Transaction<'_>, spec: &StartSpec) -> Result<(), Stri
     Ok(())
 }
 
-fn end(transaction: &mut Transaction<'_>, name: &str, ended: &mut Vec<JobId>) -> Result<(), String> {
-    let job = find_running(transaction, name)?;
+fn end(transaction: &mut Transaction<'_>, job: JobId, ended: &mut Vec<JobId>) -> Result<(), String> {
     for instance in transaction.cluster().instances_of(job) {
         if transaction.cluster().instance(instance).node().is_some() {
             transaction.free(instance).map_err(|error| error.to_string())?;
