@@ -66,14 +66,19 @@ pub fn curve_svg(curve: &Curve) -> Result<String, ChartError> {
         points: steps(&curve.points, value),
         band: Vec::new(),
     };
-    let most = curve.points.iter().map(partial).fold(0.0, f64::max);
-    let phi_star = curve.points.last().map_or(0, |point| point.phi_star);
+    // Moves between pools change it, so it is a line like the others.
+    let phi_star = |point: &CurvePoint| point.phi_star as f64;
+    let most = curve.points.iter().map(|point| partial(point).max(phi_star(point))).fold(0.0, f64::max);
     let chart = Chart {
         title: format!("N·SIF by moves: partial nodes that no packing needs ({proved})"),
         x: Axis::counts(curve.points.last().map_or(0.0, |point| point.moves as f64)),
         y: Axis::counts(most),
-        lines: vec![line(0, "N·SIF".to_owned(), &n_sif), line(1, "partial nodes".to_owned(), &partial)],
-        bound: Some((phi_star as f64, format!("Φ* {}", grouped(phi_star)))),
+        lines: vec![
+            line(0, "N·SIF".to_owned(), &n_sif),
+            line(1, "partial nodes".to_owned(), &partial),
+            line(2, "Φ*".to_owned(), &phi_star),
+        ],
+        bound: None,
     };
     chart.svg(Dress::File)
 }
