@@ -60,11 +60,12 @@ fn the_log_holds_no_secret() {
     let (_kept, path) = file(token);
     let mut child = Command::new(assert_cmd::cargo::cargo_bin!("slotwise"))
         .args(["serve", "--listen", "127.0.0.1:0", "--token-file", &path, "--log", "trace", "--log-format", "json"])
+        .args(["--backend", "cpu"])
         .stdin(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    std::thread::sleep(std::time::Duration::from_secs(2));
+    std::thread::sleep(std::time::Duration::from_secs(5));
     child.kill().unwrap();
     let mut text = String::new();
     child.stderr.take().unwrap().read_to_string(&mut text).unwrap();
