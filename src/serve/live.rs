@@ -150,22 +150,22 @@ impl Live {
 
     /// Puts a cluster in place of what was. Ids of changes before are forgotten: whoever puts a snapshot knows what is in it.
     pub fn put(&mut self, cluster: Cluster) -> Version {
-        self.state = Some(State::new(cluster));
+        self.replace(Some(State::new(cluster)))
+    }
+
+    /// Lets go of everything: what is here can be trusted no more, and must be put again.
+    pub fn drop_cluster(&mut self) {
+        self.replace(None);
+    }
+
+    /// Another state, about which nothing is known of the one before.
+    fn replace(&mut self, state: Option<State>) -> Version {
+        self.state = state;
         self.gangs = Gangs::default();
         self.applied = Applied::default();
         self.resident.forget();
         self.pictures = Pictures::default();
         self.advance()
-    }
-
-    /// Lets go of everything: what is here can be trusted no more, and must be put again.
-    pub fn drop_cluster(&mut self) {
-        self.state = None;
-        self.gangs = Gangs::default();
-        self.applied = Applied::default();
-        self.resident.forget();
-        self.pictures = Pictures::default();
-        self.advance();
     }
 
     /// Applies edits in their order: all of them, or none.

@@ -10,5 +10,5 @@ mod trace;
 pub use demand::Demand;
 pub use inflate::{Inflation, inflate};
 pub use node_event::{NodeChange, NodeEvent};
-pub use queue::{Queue, QueueEntry};
+pub use queue::{Queue, QueueEntry, submitted_jobs};
 pub use trace::{Outcome, TraceEvent, TraceJob, natural, replay, trace_to_queue};

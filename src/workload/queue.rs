@@ -1,6 +1,6 @@
 //! The queue: what is decided, in which order.
 
-use crate::cluster::{GroupedJob, JobId};
+use crate::cluster::{Cluster, GroupedJob, JobId};
 
 /// One line of a queue. Its jobs are registered in the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +16,11 @@ pub enum QueueEntry {
 }
 
 impl QueueEntry {
+    /// Whether it submits a job, of however many groups.
+    pub fn is_submitted(self) -> bool {
+        matches!(self, QueueEntry::Submit(_) | QueueEntry::SubmitGroups(_))
+    }
+
     /// The job that it is about; the first group of one of several.
     pub fn job(self) -> JobId {
         match self {
@@ -27,3 +32,8 @@ impl QueueEntry {
 
 /// A queue in priority order.
 pub type Queue = Vec<QueueEntry>;
+
+/// The jobs that a queue submits, of those of several groups all groups.
+pub fn submitted_jobs<'q>(queue: &'q [QueueEntry], cluster: &'q Cluster) -> impl Iterator<Item = JobId> + 'q {
+    queue.iter().filter(|entry| entry.is_submitted()).flat_map(|entry| cluster.whole_job(entry.job()))
+}

@@ -7,7 +7,7 @@ use crate::anchor::State;
 use crate::cluster::JobId;
 use crate::decide::{Measure, audit};
 use crate::report;
-use crate::workload::QueueEntry;
+use crate::workload::submitted_jobs;
 
 pub(super) fn run(args: &AuditArgs, options: &Options, talk: &Talk) -> Result<(), Failure> {
     if args.queue.is_none()
@@ -20,11 +20,7 @@ pub(super) fn run(args: &AuditArgs, options: &Options, talk: &Talk) -> Result<()
         None => None,
         Some(origin) => {
             let queue = input::queue(origin, &mut cluster, TraceArgs::default(), talk)?;
-            let submitted = |entry: &QueueEntry| match *entry {
-                QueueEntry::Submit(_) | QueueEntry::SubmitGroups(_) => Some(cluster.whole_job(entry.job())),
-                QueueEntry::Remove(_) | QueueEntry::RemoveGroups(_) => None,
-            };
-            Some(queue.iter().filter_map(submitted).flatten().collect())
+            Some(submitted_jobs(&queue, &cluster).collect())
         }
     };
     let mut state = State::new(cluster);

@@ -8,7 +8,6 @@ use super::super::input::Waiting;
 use super::{Failure, Talk};
 use crate::cluster::{Cluster, JobId};
 use crate::plan::as_one_group;
-use crate::workload::QueueEntry;
 
 /// The most names that an error lists.
 const LISTED: usize = 3;
@@ -47,8 +46,7 @@ pub(super) fn waiting_job(
 /// If there is none of that name, or not one alone.
 fn named(name: Option<&str>, origin: &str, waiting: &Waiting, cluster: &Cluster) -> Result<JobId, Failure> {
     let Waiting { queue, own_names } = waiting;
-    let submits = |entry: &&QueueEntry| matches!(entry, QueueEntry::Submit(_) | QueueEntry::SubmitGroups(_));
-    let submitted = || queue.iter().filter(submits).map(|entry| entry.job());
+    let submitted = || queue.iter().filter(|entry| entry.is_submitted()).map(|entry| entry.job());
     let Some(name) = name else {
         return match (submitted().next(), submitted().count()) {
             (Some(job), 1) => Ok(job),

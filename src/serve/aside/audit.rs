@@ -14,7 +14,7 @@ use crate::report::audit_json;
 use crate::serve::fault::ServeError;
 use crate::serve::http::{lines, read};
 use crate::serve::version::Version;
-use crate::workload::QueueEntry;
+use crate::workload::submitted_jobs;
 
 /// A question of `/v1/audit`.
 #[derive(Debug, Default, Deserialize)]
@@ -44,10 +44,7 @@ impl Question for AuditQuestion {
             None => None,
             Some(queue) => {
                 let (queue, _) = read_queue_from("queue", &lines(queue)[..], &mut cluster)?;
-                let submitted = |entry: &QueueEntry| {
-                    matches!(entry, QueueEntry::Submit(_) | QueueEntry::SubmitGroups(_)).then(|| entry.job())
-                };
-                Some(queue.iter().filter_map(submitted).collect())
+                Some(submitted_jobs(&queue, &cluster).collect())
             }
         };
         let mut state = State::new(cluster);

@@ -14,6 +14,7 @@ use super::fault::ServeError;
 use super::http::App;
 use super::version::Version;
 use crate::cluster::Cluster;
+use crate::formats::write_cluster;
 
 /// What is asked about a copy of the cluster.
 pub trait Question: Send + 'static {
@@ -55,6 +56,20 @@ impl App {
             Some(deadline) => tokio::time::timeout_at(deadline.into(), turn).await.map_err(|_| ServeError::Late)?,
         };
         work_apart(permit.map_err(|_| ServeError::Closing)?, work).await
+    }
+
+    /// A snapshot of what is here, as text, and its version.
+    ///
+    /// # Errors
+    /// If there is no cluster, or it is too late.
+    pub(super) async fn written(&self, deadline: Option<Instant>) -> Result<(Version, Vec<u8>), ServeError> {
+        let (version, cluster) = self.engine.run(deadline, |live| Ok((live.version(), live.copy()?))).await?;
+        let bytes = self.on_a_snapshot(deadline, move || {
+            let mut bytes = Vec::new();
+            write_cluster(&cluster, None, &mut bytes).map_err(|error| ServeError::Failed(error.to_string()))?;
+            Ok(bytes)
+        });
+        Ok((version, bytes.await?))
     }
 
     /// The answer to a question, a JSON object with the version that it is about in front.

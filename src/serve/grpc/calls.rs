@@ -14,7 +14,6 @@ use super::guard::Admitted;
 use super::{edits, place, put, score};
 use crate::cluster::NodeId;
 use crate::decide::PlaceOptions;
-use crate::formats::write_cluster;
 use crate::serve::aside::{AuditQuestion, ExplainQuestion, PlanQuestion, Question};
 use crate::serve::fault::ServeError;
 use crate::serve::http::{App, condition, policy_and_trigger};
@@ -84,14 +83,7 @@ impl Slotwise for Calls {
         request: Request<wire::GetClusterRequest>,
     ) -> Result<Response<Self::GetClusterStream>, Status> {
         let admitted = admitted(&request)?;
-        let copy = |live: &mut crate::serve::Live| Ok((live.version(), live.copy()?));
-        let (version, cluster) = self.0.engine.run(admitted.deadline(), copy).await?;
-        let written = self.0.on_a_snapshot(admitted.deadline(), move || {
-            let mut bytes = Vec::new();
-            write_cluster(&cluster, None, &mut bytes).map_err(|error| ServeError::Failed(error.to_string()))?;
-            Ok(bytes)
-        });
-        let bytes = written.await?;
+        let (version, bytes) = self.0.written(admitted.deadline()).await?;
         let pieces = stream::unfold((bytes, 0, admitted), move |(bytes, at, admitted)| async move {
             let end = bytes.len().min(at + PIECE);
             let version = if at == 0 { version.to_string() } else { String::new() };

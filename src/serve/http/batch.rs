@@ -17,7 +17,6 @@ use crate::anchor::Trigger;
 use crate::decide::{PlaceOptions, Policy};
 use crate::formats::{
     CandidateSpec, EditSpec, FormatError, Snapshot, read_candidates_from, read_cluster_from, read_queue_from,
-    write_cluster,
 };
 use crate::report::{ScoreRows, decision_json};
 use crate::serve::fault::ServeError;
@@ -67,13 +66,8 @@ pub(super) async fn put_cluster(Shared(app): Shared<Arc<App>>, headers: HeaderMa
 /// `GET /v1/cluster`: a snapshot of what is here.
 pub(super) async fn get_cluster(Shared(app): Shared<Arc<App>>, headers: HeaderMap) -> Answer {
     let deadline = app.deadline(&headers)?;
-    let (version, cluster) = app.engine.run(deadline, |live| Ok((live.version(), live.copy()?))).await?;
-    let bytes = app.on_a_snapshot(deadline, move || {
-        let mut bytes = Vec::new();
-        write_cluster(&cluster, None, &mut bytes).map_err(|error| ServeError::Failed(error.to_string()))?;
-        Ok(bytes)
-    });
-    let mut response = json_bytes(bytes.await?);
+    let (version, bytes) = app.written(deadline).await?;
+    let mut response = json_bytes(bytes);
     if let Ok(value) = HeaderValue::from_str(&version.to_string()) {
         response.headers_mut().insert(VERSION_HEADER, value);
     }

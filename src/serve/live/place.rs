@@ -7,7 +7,7 @@ use crate::decide::{CommitLoop, Decision, Next, PlaceOptions, Status, decide_and
 use crate::formats::FormatError;
 use crate::plan::FewestMoves;
 use crate::serve::fault::ServeError;
-use crate::workload::{Queue, QueueEntry};
+use crate::workload::{Queue, QueueEntry, submitted_jobs};
 
 /// How a queue is decided.
 #[derive(Clone, Debug, Default)]
@@ -93,8 +93,7 @@ const MOST_CPU_ONLY: u64 = 1 << 18;
 
 fn check_cpu_only(state: &State, queue: &[QueueEntry]) -> Result<(), ServeError> {
     let cluster = state.cluster();
-    let submitted = queue.iter().filter(|entry| matches!(entry, QueueEntry::Submit(_) | QueueEntry::SubmitGroups(_)));
-    let jobs = submitted.flat_map(|entry| cluster.whole_job(entry.job()));
+    let jobs = submitted_jobs(queue, cluster);
     let instances =
         jobs.filter(|&job| cluster.request_of(job).gpus == 0).map(|job| u64::from(cluster.job(job).instances()));
     let found: u64 = instances.sum();
