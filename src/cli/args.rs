@@ -20,7 +20,7 @@ use super::help;
 use crate::anchor::Trigger;
 use crate::decide::{Policy, Threshold};
 use crate::evaluate::{Choice, Crossover};
-use crate::formats::GpusPerProc;
+use crate::formats::{GpusPerProc, TopologyKeys};
 use crate::workload::synthetic::Mix;
 
 pub(super) use generate::{GenerateClusterArgs, GenerateCommand, GenerateQueueArgs, GenerateTraceArgs};
@@ -144,6 +144,17 @@ pub(super) struct ClusterArg {
     /// alibaba-2026:FILE, openb:FILE, or synthetic:GPUS[:SEED]
     #[arg(long, value_name = "CLUSTER")]
     pub(super) cluster: String,
+    /// For kubernetes:FILE: the labels that say where a node is, outermost first, or topograph, nvidia, cloud or none
+    /// [default: the first of these sets that a node has a label of]
+    #[arg(long, value_name = "LABEL,…")]
+    pub(super) topology_keys: Option<TopologyKeys>,
+}
+
+impl ClusterArg {
+    /// The labels that say where a node is, if any are given.
+    pub(super) fn keys(&self) -> Option<&TopologyKeys> {
+        self.topology_keys.as_ref()
+    }
 }
 
 /// The backend to evaluate on.

@@ -5,8 +5,8 @@ use super::failure::Failure;
 use super::output::Talk;
 use crate::cluster::Cluster;
 use crate::formats::{
-    FormatError, Note, Snapshot, TraceOptions, cluster_source, dump_source, queue_source, read_node_events,
-    trace_source,
+    FormatError, Note, Snapshot, TopologyKeys, TraceOptions, cluster_source, dump_source, queue_source,
+    read_node_events, trace_source,
 };
 use crate::workload::synthetic::Mix;
 use crate::workload::{NodeEvent, Queue, TraceJob};
@@ -14,9 +14,14 @@ use crate::workload::{NodeEvent, Queue, TraceJob};
 /// The cluster that `--cluster` names, and what its reader noted.
 ///
 /// # Errors
-/// If it cannot be read or made.
-pub(super) fn cluster(origin: &str, talk: &Talk) -> Result<Snapshot, Failure> {
-    let snapshot = cluster_source(origin)?;
+/// If it cannot be read or made, or there are `keys` and it is no dump of Kubernetes.
+pub(super) fn cluster(origin: &str, keys: Option<&TopologyKeys>, talk: &Talk) -> Result<Snapshot, Failure> {
+    if keys.is_some() && !origin.starts_with("kubernetes:") {
+        return Err(Failure::input(format_args!(
+            "--topology-keys: found the cluster {origin:?}, expected kubernetes:FILE, whose nodes have labels"
+        )));
+    }
+    let snapshot = cluster_source(origin, keys)?;
     tell(&snapshot.notes, talk);
     if origin.starts_with("kubernetes:") || origin.starts_with("slurm:") {
         expect_nodes(origin, &snapshot.cluster)?;
@@ -37,8 +42,14 @@ pub(super) fn expect_nodes(origin: &str, cluster: &Cluster) -> Result<(), Format
 ///
 /// # Errors
 /// If it cannot be read or made.
-pub(super) fn queue(origin: &str, cluster: &mut Cluster, trace: TraceArgs, talk: &Talk) -> Result<Queue, Failure> {
-    let (queue, notes) = queue_source(origin, cluster, trace.load, trace.processors.gpus_per_proc)?;
+pub(super) fn queue(
+    origin: &str,
+    keys: Option<&TopologyKeys>,
+    cluster: &mut Cluster,
+    trace: TraceArgs,
+    talk: &Talk,
+) -> Result<Queue, Failure> {
+    let (queue, notes) = queue_source(origin, cluster, trace.load, trace.processors.gpus_per_proc, keys)?;
     tell(&notes, talk);
     Ok(queue)
 }
@@ -55,9 +66,14 @@ pub(super) struct Waiting {
 ///
 /// # Errors
 /// If it cannot be read or made.
-pub(super) fn waiting(origin: &str, cluster: &mut Cluster, talk: &Talk) -> Result<Waiting, Failure> {
-    let Some(import) = dump_source(origin)? else {
-        return Ok(Waiting { queue: queue(origin, cluster, TraceArgs::default(), talk)?, own_names: Vec::new() });
+pub(super) fn waiting(
+    origin: &str,
+    keys: Option<&TopologyKeys>,
+    cluster: &mut Cluster,
+    talk: &Talk,
+) -> Result<Waiting, Failure> {
+    let Some(import) = dump_source(origin, keys)? else {
+        return Ok(Waiting { queue: queue(origin, keys, cluster, TraceArgs::default(), talk)?, own_names: Vec::new() });
     };
     let (queue, notes) = import.queue(origin, cluster)?;
     tell(&notes, talk);

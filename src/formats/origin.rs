@@ -12,7 +12,7 @@ use super::dump::Import;
 use super::error::{FormatError, Note};
 use super::gather::Trace;
 use super::helios::read_helios;
-use super::kubernetes::read_kubernetes;
+use super::kubernetes::{TopologyKeys, read_kubernetes};
 use super::openb::{read_openb_nodes, read_openb_pods};
 use super::philly::read_philly;
 use super::queue::read_queue;
@@ -32,15 +32,16 @@ const TRACES: [&str; 7] = ["philly", "openb", "alibaba-2026", "helios", "acme", 
 const DUMPS: [&str; 2] = ["kubernetes", "slurm"];
 
 /// The dump that `--cluster` or `--queue` names: `kubernetes:FILE[,FILE…]` or `slurm:FILE[,FILE…]`, the files of one dump
-/// together. `None` if it names something else.
+/// together. `None` if it names something else. The labels that say where a node of Kubernetes is are `keys`, or those that
+/// its nodes have.
 ///
 /// # Errors
 /// If it cannot be read.
-pub fn dump_source(origin: &str) -> Result<Option<Import>, FormatError> {
+pub fn dump_source(origin: &str, keys: Option<&TopologyKeys>) -> Result<Option<Import>, FormatError> {
     let Some((prefix, files)) = origin.split_once(':') else { return Ok(None) };
     let files: Vec<&str> = files.split(',').collect();
     match prefix {
-        "kubernetes" => read_kubernetes(&files, None).map(Some),
+        "kubernetes" => read_kubernetes(&files, keys).map(Some),
         "slurm" => read_slurm(&files).map(Some),
         _ => Ok(None),
     }
@@ -51,8 +52,8 @@ pub fn dump_source(origin: &str) -> Result<Option<Import>, FormatError> {
 ///
 /// # Errors
 /// If it cannot be read or made.
-pub fn cluster_source(origin: &str) -> Result<Snapshot, FormatError> {
-    if let Some(import) = dump_source(origin)? {
+pub fn cluster_source(origin: &str, keys: Option<&TopologyKeys>) -> Result<Snapshot, FormatError> {
+    if let Some(import) = dump_source(origin, keys)? {
         return Ok(import.snapshot);
     }
     match origin.split_once(':') {
@@ -114,6 +115,7 @@ pub fn queue_source(
     cluster: &mut Cluster,
     load_percent: Option<u32>,
     ratio: Option<GpusPerProc>,
+    keys: Option<&TopologyKeys>,
 ) -> Result<(Queue, Vec<Note>), FormatError> {
     if let Some(trace) = foreign_trace(origin, ratio)? {
         let Trace { jobs, report } = trace;
@@ -125,7 +127,7 @@ pub fn queue_source(
         return Ok((queue.map_err(|error| FormatError::new(origin, error))?, report.notes()));
     }
     if load_percent.is_none()
-        && let Some(import) = dump_source(origin)?
+        && let Some(import) = dump_source(origin, keys)?
     {
         return import.queue(origin, cluster);
     }

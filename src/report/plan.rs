@@ -414,7 +414,8 @@ impl PlanReport<'_> {
                     jobs.iter().take(5).map(|&job| printable(self.cluster.job_name(job))).collect();
                 let rest = if jobs.len() > 5 { ", …" } else { "" };
                 let moves = grouped(*moves);
-                format!("it would do to unpin {}{rest} and move {moves} of their instances", names.join(", "))
+                let (job, their) = if jobs.len() == 1 { ("the job", "its") } else { ("the jobs", "their") };
+                format!("it would do to unpin {job} {}{rest} and move {moves} of {their} instances", names.join(", "))
             }
             Relaxation::WithoutCpuAndMemory => "it would do without limits of CPU and memory".to_owned(),
             Relaxation::WithoutModelsAndTopology => "it would do without wishes of model and topology".to_owned(),

@@ -363,9 +363,9 @@ fn files_may_be_packed_and_faults_of_files_are_told() {
     assert!(fault("empty").ends_with("found an empty file, expected a cluster snapshot in JSON"));
     assert!(fault("").ends_with("found a directory, expected a file"));
     assert!(fault("none").ends_with("found no such file, expected one to read"));
-    assert!(cluster_source("slurm:none,x").unwrap_err().to_string().starts_with("none: found no such file"));
-    assert!(cluster_source("synthetic:0").is_err() && cluster_source("synthetic:8:x").is_err());
-    assert_eq!(cluster_source("synthetic:1001:7").unwrap().cluster.gpus(), 1001);
+    assert!(cluster_source("slurm:none,x", None).unwrap_err().to_string().starts_with("none: found no such file"));
+    assert!(cluster_source("synthetic:0", None).is_err() && cluster_source("synthetic:8:x", None).is_err());
+    assert_eq!(cluster_source("synthetic:1001:7", None).unwrap().cluster.gpus(), 1001);
 }
 
 #[test]
@@ -408,7 +408,7 @@ pub(crate) fn data(name: &str) -> Option<PathBuf> {
 #[test]
 fn the_real_alibaba_nodes_are_read() {
     let Some(path) = data("alibaba-spot-2026/node_info_df.csv") else { return };
-    let snapshot = cluster_source(&format!("alibaba-2026:{}", path.display())).unwrap();
+    let snapshot = cluster_source(&format!("alibaba-2026:{}", path.display()), None).unwrap();
     let cluster = snapshot.cluster;
     let of = |gpus: u8| cluster.nodes().iter().filter(|node| node.devices() == gpus).count();
     assert_eq!((cluster.nodes().len(), cluster.gpus(), snapshot.notes.len()), (4278, 10_412, 0));

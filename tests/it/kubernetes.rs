@@ -6,6 +6,7 @@ use std::fmt::Write;
 use expect_test::expect_file;
 use slotwise::cluster::{Cluster, Within, gpu_indices};
 use slotwise::formats::*;
+use slotwise::plan::{Effort, Goal, Mode, NoPlan, PlanOptions, plan};
 
 mod made;
 
@@ -34,9 +35,7 @@ fn told(mut import: Import) -> String {
 fn holdings(cluster: &Cluster) -> BTreeMap<String, BTreeMap<String, Vec<u8>>> {
     let mut all: BTreeMap<String, BTreeMap<String, Vec<u8>>> = BTreeMap::new();
     for job in cluster.job_ids().filter(|&job| cluster.job(job).runs()) {
-        let name = cluster.job_name(job);
-        // Instances that are unlike are jobs of their own, behind a second stroke.
-        let name = name.match_indices('/').nth(1).map_or(name, |(at, _)| &name[..at]);
+        let name = cluster.whole_job_name(job);
         for instance in cluster.instances_of(job).map(|id| cluster.instance(id)) {
             let node = cluster.node_name(instance.node().unwrap()).to_owned();
             let devices = all.entry(name.to_owned()).or_default().entry(node).or_default();
@@ -242,4 +241,38 @@ fn unlike_pods_of_a_gang_are_groups_that_start_together() {
     let (found, notes) = groups(&(with_gpus + &node("c0", 0)));
     assert_eq!(found, [(2, 8, 16_000), (1, 4, 8000)]);
     assert!(notes.contains("pods that need no GPU, taken without these: 1 (a/r)"), "{notes}");
+}
+
+/// Three nodes in two racks. Of a gang whose pods are unlike two run in one rack, which they must share; a pod of 8 GPUs waits.
+const UNLIKE: &str = r#"items:
+- {kind: Node, metadata: {name: n0, labels: {a.b/row: r, a.b/rack: k0}}, status: {allocatable: {nvidia.com/gpu: 8}}}
+- {kind: Node, metadata: {name: n1, labels: {a.b/row: r, a.b/rack: k0}}, status: {allocatable: {nvidia.com/gpu: 8}}}
+- {kind: Node, metadata: {name: n2, labels: {a.b/row: r, a.b/rack: k1}}, status: {allocatable: {nvidia.com/gpu: 8}}}
+- {kind: Pod, metadata: {name: g0, ANN, labels: {ray.io/cluster: g}}, spec: {nodeName: n0, containers: [{resources: {limits: {nvidia.com/gpu: 2}}}]}}
+- {kind: Pod, metadata: {name: g1, ANN, labels: {ray.io/cluster: g}}, spec: {nodeName: n1, containers: [{resources: {limits: {nvidia.com/gpu: 1}}}]}}
+- {kind: Pod, metadata: {name: x}, spec: {nodeName: n1, containers: [{resources: {limits: {nvidia.com/gpu: 6}}}]}}
+- {kind: Pod, metadata: {name: y}, spec: {nodeName: n2, containers: [{resources: {limits: {nvidia.com/gpu: 6}}}]}}
+- {kind: Pod, metadata: {name: w}, spec: {containers: [{resources: {limits: {nvidia.com/gpu: 8}}}]}}
+"#;
+
+#[test]
+fn running_pods_of_a_gang_that_are_unlike_stay_together() {
+    let keys: TopologyKeys = "a.b/row,a.b/rack".parse().unwrap();
+    let planned = |annotation: &str| {
+        let text = UNLIKE.replace("ANN", annotation);
+        let mut import = read_kubernetes_from("dump", text.as_bytes(), Some(&keys)).unwrap();
+        let mut cluster = std::mem::take(&mut import.snapshot.cluster);
+        let (queue, _) = import.queue("dump", &mut cluster).unwrap();
+        let whole = cluster.find_grouped_job("default/g").unwrap();
+        assert_eq!(whole.jobs().map(|job| cluster.request_of(job).gpus).collect::<Vec<_>>(), [2, 1]);
+        let job = queue.iter().next().unwrap().job();
+        let options = PlanOptions::new(&cluster, Mode::StopFirst, Effort::new(100_000, None));
+        let plan = plan(&cluster, Goal::Job(job), &options);
+        assert!(plan.optimal);
+        (plan.feasible, plan.why, plan.steps.len())
+    };
+    // Alone the two on n0 would go to the other rack; with the third they have no room there.
+    assert_eq!(planned("annotations: {}"), (Some(true), None, 1));
+    let bound = "annotations: {kai.scheduler/topology-required-placement: a.b/rack}";
+    assert_eq!(planned(bound), (Some(false), Some(NoPlan::Constraint), 0));
 }

@@ -29,8 +29,7 @@ fn told(cluster: &Cluster) -> Vec<String> {
 fn holdings(cluster: &Cluster) -> BTreeMap<String, BTreeMap<String, Vec<u64>>> {
     let mut all: BTreeMap<String, BTreeMap<String, Vec<u64>>> = BTreeMap::new();
     for job in cluster.job_ids().filter(|&job| cluster.job(job).runs()) {
-        // Instances that are unlike are jobs of their own, behind a stroke.
-        let name = cluster.job_name(job).split('/').next().unwrap().to_owned();
+        let name = cluster.whole_job_name(job).to_owned();
         for instance in cluster.instances_of(job).map(|id| cluster.instance(id)) {
             let node = cluster.node_name(instance.node().unwrap()).to_owned();
             let devices = all.entry(name.clone()).or_default().entry(node).or_default();
@@ -187,7 +186,7 @@ fn real_shards_are_whole_gpus_that_nobody_moves_and_exclusive_jobs_hold_their_no
         let held = holdings(cluster);
         let on = |job: &str, node: &str| held[job][node].clone();
         assert_eq!(on("3", "gpu009"), [2]);
-        assert_eq!(on("gpu009", "gpu009"), [0, 1]);
+        assert_eq!(on("gpu009/shards", "gpu009"), [0, 1]);
         assert!(!cluster.job(cluster.find_job("gpu009/shards").unwrap()).migratable());
         assert!(on("1", "gpu009").is_empty() && on("2", "gpu009").is_empty());
         assert_eq!((on("4", "gpu003").len(), on("5", "gpu004").len()), (8, 8));
@@ -247,15 +246,15 @@ fn a_queue_takes_what_waits_in_a_dump() {
     };
     let all = origin(&["sinfo.json", "squeue.json.gz", "topology.conf"]);
     for queue in [&all, &origin(&["squeue.json.gz"])] {
-        let mut cluster = cluster_source(&all).unwrap().cluster;
-        let (queue, _) = queue_source(queue, &mut cluster, None, None).unwrap();
+        let mut cluster = cluster_source(&all, None).unwrap().cluster;
+        let (queue, _) = queue_source(queue, &mut cluster, None, None, None).unwrap();
         let names: Vec<&str> = queue.iter().map(|entry| cluster.job_name(entry.job())).collect();
         assert_eq!(names, ["25", "26", "31"]);
         assert_eq!(cluster.request_of(queue[0].job()).models.as_ref().map(|models| models.len()), Some(1));
     }
     // Where the snapshot has them as running, they do not wait a second time.
-    let mut cluster = cluster_source(&all).unwrap().cluster;
-    let import = dump_source(&all).unwrap().unwrap();
+    let mut cluster = cluster_source(&all, None).unwrap().cluster;
+    let import = dump_source(&all, None).unwrap().unwrap();
     import.queue("q", &mut cluster).unwrap();
     let (again, notes) = import.queue("q", &mut cluster).unwrap();
     assert!(again.is_empty() && notes.iter().any(|note| note.text.contains("runs or waits already, left out: 3")));

@@ -83,7 +83,7 @@ fn every_sample_obeys_the_laws_also_when_its_columns_are_turned_around() {
 #[test]
 fn the_real_openb_files_have_the_totals_that_are_known_of_them() {
     let Some(nodes) = data("alibaba-openb-2023/node_list_gpu_node.csv") else { return };
-    let cluster = cluster_source(&format!("openb:{}", nodes.display())).unwrap().cluster;
+    let cluster = cluster_source(&format!("openb:{}", nodes.display()), None).unwrap().cluster;
     let of = |gpus: u8| cluster.nodes().iter().filter(|node| node.devices() == gpus).count();
     assert_eq!((cluster.nodes().len(), cluster.gpus()), (1213, 6212));
     assert_eq!([of(8), of(2), of(4), of(1)], [617, 518, 54, 24]);
@@ -131,7 +131,7 @@ fn traces_become_queues_packed_or_plain_and_say_what_is_missing() {
             let path = directory.path().join("trace");
             std::fs::write(&path, bytes).unwrap();
             let origin = format!("{prefix}:{}", path.display());
-            let (queue, notes) = queue_source(&origin, &mut Cluster::default(), None, ratio).unwrap();
+            let (queue, notes) = queue_source(&origin, &mut Cluster::default(), None, ratio, None).unwrap();
             assert_eq!(queue.len(), submitted * 2, "{prefix}");
             let options = TraceOptions { gpus: 100, load_percent: 95, mix: Mix::Gfs, gpus_per_proc: ratio };
             let (jobs, told) = trace_source(&origin, &options).unwrap();
@@ -140,12 +140,12 @@ fn traces_become_queues_packed_or_plain_and_say_what_is_missing() {
                 trace_source(&origin, &TraceOptions { gpus_per_proc: None, ..options }).is_err(),
                 prefix == "swf"
             );
-            let mut cluster = cluster_source("synthetic:100").unwrap().cluster;
-            assert!(queue_source(&origin, &mut cluster, Some(50), ratio).is_ok(), "{prefix}");
+            let mut cluster = cluster_source("synthetic:100", None).unwrap().cluster;
+            assert!(queue_source(&origin, &mut cluster, Some(50), ratio, None).is_ok(), "{prefix}");
             // Only two of them can be clusters, and a list of jobs is none.
-            assert!(cluster_source(&origin).is_err());
+            assert!(cluster_source(&origin, None).is_err());
         }
-        let error = queue_source(&format!("{prefix}:/none"), &mut Cluster::default(), None, ratio).unwrap_err();
+        let error = queue_source(&format!("{prefix}:/none"), &mut Cluster::default(), None, ratio, None).unwrap_err();
         assert!(error.to_string().ends_with("found no such file, expected one to read"));
     }
 }

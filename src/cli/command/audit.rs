@@ -15,11 +15,11 @@ pub(super) fn run(args: &AuditArgs, options: &Options, talk: &Talk) -> Result<()
     {
         return Err(Failure::input(format_args!("--fail-above: found {threshold} without --queue, expected both")));
     }
-    let mut cluster = input::cluster(&args.cluster.cluster, talk)?.cluster;
+    let mut cluster = input::cluster(&args.cluster.cluster, args.cluster.keys(), talk)?.cluster;
     let waiting: Option<Vec<JobId>> = match &args.queue {
         None => None,
         Some(origin) => {
-            let queue = input::queue(origin, &mut cluster, TraceArgs::default(), talk)?;
+            let queue = input::queue(origin, args.cluster.keys(), &mut cluster, TraceArgs::default(), talk)?;
             Some(submitted_jobs(&queue, &cluster).collect())
         }
     };

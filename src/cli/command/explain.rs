@@ -12,8 +12,8 @@ use crate::plan::{Goal, choose, plan};
 use crate::report::ObstaclesReport;
 
 pub(super) fn run(args: &ExplainArgs, options: &Options, talk: &Talk) -> Result<(), Failure> {
-    let Snapshot { mut cluster, budgets, .. } = input::cluster(&args.cluster.cluster, talk)?;
-    let waiting = input::waiting(&args.queue, &mut cluster, talk)?;
+    let Snapshot { mut cluster, budgets, .. } = input::cluster(&args.cluster.cluster, args.cluster.keys(), talk)?;
+    let waiting = input::waiting(&args.queue, args.cluster.keys(), &mut cluster, talk)?;
     let job = waiting_job(args.job.as_deref(), &args.queue, &waiting, &mut cluster, talk)?;
     note_share(&cluster, job, talk);
     let (goal, settings) = (Goal::Job(job), settings(&cluster, budgets, &args.how)?);

@@ -92,9 +92,9 @@ fn explain(
 }
 
 pub(super) fn run(args: &PlaceArgs, options: &Options, talk: &Talk) -> Result<(), Failure> {
-    let snapshot = input::cluster(&args.cluster.cluster, talk)?;
+    let snapshot = input::cluster(&args.cluster.cluster, args.cluster.keys(), talk)?;
     let Snapshot { mut cluster, as_of, index_source, .. } = snapshot;
-    let mut queue = input::queue(&args.queue, &mut cluster, args.trace, talk)?;
+    let mut queue = input::queue(&args.queue, args.cluster.keys(), &mut cluster, args.trace, talk)?;
     queue.truncate(args.first.unwrap_or(usize::MAX));
     let typical = match &args.typical.typical {
         None => None,

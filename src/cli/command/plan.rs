@@ -16,14 +16,14 @@ const STEPS_OF_A_POINT: u64 = 600_000;
 
 pub(super) fn run(args: &PlanArgs, options: &Options, talk: &Talk) -> Result<(), Failure> {
     let origin = &args.cluster.cluster;
-    let Snapshot { mut cluster, handles, budgets, .. } = input::cluster(origin, talk)?;
+    let Snapshot { mut cluster, handles, budgets, .. } = input::cluster(origin, args.cluster.keys(), talk)?;
     if args.commands && handles.is_none() {
         let expected = "expected kubernetes:FILE or slurm:FILE, which tell what pods and jobs are called there";
         return Err(Failure::input(format_args!("--commands: found the cluster {origin:?}, {expected}")));
     }
     let goal = match (&args.queue, args.free_nodes) {
         (Some(origin), _) => {
-            let waiting = input::waiting(origin, &mut cluster, talk)?;
+            let waiting = input::waiting(origin, args.cluster.keys(), &mut cluster, talk)?;
             let job = waiting_job(args.job.as_deref(), origin, &waiting, &mut cluster, talk)?;
             note_share(&cluster, job, talk);
             Goal::Job(job)

@@ -13,8 +13,8 @@ use crate::serve::resolve_candidates;
 const CHUNK: usize = 64 << 10;
 
 pub(super) fn run(args: &ScoreArgs, options: &Options, talk: &Talk) -> Result<(), Failure> {
-    let mut cluster = input::cluster(&args.cluster.cluster, talk)?.cluster;
-    let queue = input::queue(&args.queue, &mut cluster, TraceArgs::default(), talk)?;
+    let mut cluster = input::cluster(&args.cluster.cluster, args.cluster.keys(), talk)?.cluster;
+    let queue = input::queue(&args.queue, args.cluster.keys(), &mut cluster, TraceArgs::default(), talk)?;
     let specs = read_candidates(&args.candidates)?;
     if let Some(spec) = specs.iter().find(|spec| cluster.find_grouped_job(&spec.job).is_some()) {
         let text = format!(

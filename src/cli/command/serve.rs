@@ -29,7 +29,7 @@ pub(super) fn run(args: &ServeArgs, options: &Options, talk: &Talk) -> Result<()
     if !settings.is_safe() {
         return Err(Failure::Input(StartError::Unsafe(settings.listen).into()));
     }
-    let cluster = args.cluster.as_deref().map(|origin| input::cluster(origin, talk)).transpose()?;
+    let cluster = args.cluster.as_deref().map(|origin| input::cluster(origin, None, talk)).transpose()?;
     let mut live = Live::new(open_backend(&args.evaluate, options, talk)?);
     if let Some(snapshot) = cluster {
         live.put(snapshot.cluster);

@@ -163,7 +163,7 @@ pub(super) struct Inputs {
 /// Reads the cluster, if one was given, and the trace; one that is made loads that cluster, else `nodes` nodes, else the
 /// usual number of GPUs.
 pub(super) fn inputs(args: &ReplayArgs, nodes: Option<u64>, talk: &Talk) -> Result<Inputs, Failure> {
-    let snapshot = args.cluster.as_deref().map(|origin| input::cluster(origin, talk)).transpose()?;
+    let snapshot = args.cluster.as_deref().map(|origin| input::cluster(origin, None, talk)).transpose()?;
     let (cluster, mut notes) = snapshot.map_or((None, Vec::new()), |read| (Some(read.cluster), read.notes));
     let gpus = match &cluster {
         Some(cluster) => cluster.gpus(),

@@ -50,8 +50,16 @@ fn named(name: Option<&str>, origin: &str, waiting: &Waiting, cluster: &Cluster)
     let Some(name) = name else {
         return match (submitted().next(), submitted().count()) {
             (Some(job), 1) => Ok(job),
+            (None, _) => {
+                Err(Failure::input(format_args!("found no job that {origin} submits, expected one that waits")))
+            }
             (_, n) => {
-                Err(Failure::input(format_args!("found {n} jobs in {origin} and no --job, expected one of them")))
+                let listed: Vec<&str> = submitted().take(LISTED).map(|job| cluster.whole_job_name(job)).collect();
+                let more = if n > LISTED { ", …" } else { "" };
+                Err(Failure::input(format_args!(
+                    "found {n} jobs in {origin} and no --job, expected one of them: {}{more}",
+                    listed.join(", ")
+                )))
             }
         };
     };

@@ -83,7 +83,7 @@ pub(in crate::formats) struct Origin {
 /// Makes a cluster of them.
 ///
 /// Devices that a dump does not name are chosen: of those that the node says are held if it says so, else the lowest that
-/// are free. Instances of a job that are unlike each other become jobs of their own, `NAME/1`, `NAME/2` and so on. What is
+/// are free. Instances of a job that are unlike each other become groups of it, `NAME/1`, `NAME/2` and so on. What is
 /// held on a node and by no job is held by a job `NODE/unknown`, which is not moved.
 ///
 /// # Errors
@@ -271,7 +271,7 @@ impl<'a> Desk<'a> {
     }
 }
 
-/// Adds a job, as several where its instances are unlike.
+/// Adds a job, in groups where its instances are unlike.
 fn add(
     builder: &mut ClusterBuilder,
     job: &DumpJob,
@@ -291,8 +291,13 @@ fn add(
         groups[at].2.push(pod);
     }
     let several = groups.len() > 1;
-    if several {
-        tally.met("jobs whose instances are unlike, taken as jobs NAME/1, NAME/2, …", &job.name);
+    // The groups of a job are called after it, so they can be told from others by their names alone.
+    let joined = several && (1..=groups.len()).all(|number| !names.contains(&format!("{}/{number}", job.name)));
+    if several && joined {
+        tally.met("jobs whose instances are unlike, taken as jobs of groups NAME/1, NAME/2, …", &job.name);
+    } else if several {
+        tally
+            .met("jobs whose instances are unlike and whose groups' names are taken, taken as several jobs", &job.name);
     }
     let models: Vec<&str> = job.models.iter().map(String::as_str).collect();
     for (at, (like, seats, pods)) in groups.into_iter().enumerate() {
@@ -316,6 +321,9 @@ fn add(
             ..JobSpec::default()
         };
         let added = builder.add_running(&spec, &seats)?;
+        if joined {
+            builder.join_group(added, &job.name)?;
+        }
         debug_assert_eq!(added.index(), origins.len());
         origins.push(Origin { name: job.name.clone(), pods });
     }

@@ -50,7 +50,7 @@ pub(super) fn write(script: &mut Script, report: &PlanReport<'_>, handles: &Hand
     }
     room(script, report);
     if !closed.is_empty() {
-        script.part("When all of it runs where it should (kubectl get pods -A -o wide), open the nodes again:");
+        script.part("When all that moved runs again (kubectl get pods -A -o wide), open the nodes to what waits:");
         for &node in &closed {
             script.comment(&line(&["kubectl", "uncordon", &node_word(report, node)]));
         }

@@ -127,3 +127,23 @@ fn names_are_safe_in_a_shell() {
     let expected = format!("<cordon>\n<node/{node}>\n<delete>\n<--namespace=ml>\n<pod/{pod}>\n");
     assert_eq!(text(&output.stdout), expected);
 }
+
+#[test]
+fn labels_of_the_users_own_say_where_nodes_of_a_dump_are() {
+    let node = |name: &str, rack: &str| {
+        json!({"kind": "Node", "metadata": {"name": name, "labels": {"a.b/rack": rack}},
+            "status": {"allocatable": {"nvidia.com/gpu": "4"}}})
+    };
+    let mut dump: Value =
+        serde_json::from_str(&kubernetes(&[], &[("one", json!({}), "n0", 1), ("two", json!({}), "n2", 3)])).unwrap();
+    let nodes = [node("n0", "r0"), node("n1", "r0"), node("n2", "r1"), node("n3", "r1")];
+    dump["items"].as_array_mut().unwrap().splice(0..0, nodes);
+    let dump = dump.to_string();
+    let told = commands("kubernetes", &dump, "--topology-keys a.b/rack --free-rack");
+    assert!(told.contains("kubectl delete --namespace=ml pod/one"), "{told}");
+    let without = pipe("plan --cluster kubernetes:- --free-rack", dump.as_bytes());
+    assert_eq!(without.status.code(), Some(2), "{}", text(&without.stderr));
+    let elsewhere = pipe("plan --cluster synthetic:8 --topology-keys a.b/rack --free-nodes 1", b"");
+    let expected = "--topology-keys: found the cluster \"synthetic:8\", expected kubernetes:FILE";
+    assert!(elsewhere.status.code() == Some(2) && text(&elsewhere.stderr).contains(expected));
+}
