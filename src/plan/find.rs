@@ -83,18 +83,8 @@ impl Finder<'_> {
     /// What is best if all movers stop first.
     pub(super) fn all_at_once(&mut self) -> Found {
         let mut found = self.solve(Rules::ALL, false, true);
-        if self.site.some_gang_stays() {
-            // What holds where gangs may be torn apart holds where a gang may move as a whole.
-            let ways = std::mem::replace(&mut self.site.ways, false);
-            let torn = self.solve(Rules { stay: false, ..Rules::ALL }, false, false);
-            self.site.ways = ways;
-            found.lower_bound = torn.lower_bound;
-            found.second = false;
-            found.partial_proved &= torn.partial_proved;
-            if torn.least_partial < found.least_partial {
-                // Nobody knows whether that many could be had with the gangs together.
-                (found.lower_bound, found.partial_proved) = (Some(0), false);
-            }
+        if let Some(least) = self.site.least_relocation() {
+            self.with_relocations(&mut found, least);
         }
         if self.site.guest_is_share() {
             // It may fit beside another share, which is not looked at.
@@ -106,6 +96,29 @@ impl Finder<'_> {
             found.partial_proved = false;
         }
         found
+    }
+
+    /// Looks at what was found with every gang in its region beside plans that take some elsewhere, each of which costs at
+    /// least so much.
+    fn with_relocations(&mut self, found: &mut Found, least: i64) {
+        let few = self.site.goal == Goal::LeastPartial;
+        let cost = found.best.as_ref().map(|&(cost, _)| cost);
+        let is_best = !few && cost.is_some_and(|cost| cost <= least && found.lower_bound == Some(cost));
+        found.second &= is_best && cost < Some(least);
+        if is_best {
+            return;
+        }
+        // What holds where gangs may be torn apart holds where a gang may move as a whole.
+        let ways = std::mem::replace(&mut self.site.ways, false);
+        let torn = self.solve(Rules { stay: false, ..Rules::ALL }, false, false);
+        self.site.ways = ways;
+        let either = found.lower_bound.map_or(least, |bound| bound.min(least));
+        found.lower_bound = if few { torn.lower_bound } else { torn.lower_bound.map(|bound| bound.max(either)) };
+        found.partial_proved &= torn.partial_proved;
+        if torn.least_partial < found.least_partial {
+            // Nobody knows whether that many could be had with the gangs together.
+            (found.lower_bound, found.partial_proved) = (Some(0), false);
+        }
     }
 
     fn find(mut self) -> Plan {

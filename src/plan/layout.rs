@@ -5,6 +5,7 @@
 
 use rustc_hash::FxHashMap;
 
+use super::relocation::home;
 use crate::cluster::{Cluster, InstanceId, JobId, ModelId, NodeId, Request, UNLIMITED, Within};
 
 /// An amount of CPU or memory that never binds.
@@ -289,20 +290,15 @@ impl Sorter<'_> {
         Ok(number)
     }
 
-    /// The region that holds all instances of a job, if one does.
+    /// The number here of the region that a job stays in, if it is in one.
     fn home(&mut self, job: JobId, within: Within) -> Option<u32> {
         if let Some(&known) = self.regions_of.get(&job) {
             return known;
         }
-        let cluster = self.cluster;
-        let mut regions = cluster
-            .instances_of(job)
-            .filter_map(|i| cluster.instance(i).node())
-            .map(|node| cluster.node(node).region(within));
-        let first = regions.next().flatten().filter(|first| regions.all(|other| other == Some(*first)));
+        let first = home(self.cluster, job, within);
         let next = self.regions.len() as u32;
         // A lone instance is together wherever it is, if only it is somewhere.
-        let first = if cluster.stands_alone(job) { first.map(|_| ANY) } else { first };
+        let first = if self.cluster.stands_alone(job) { first.map(|_| ANY) } else { first };
         let home = first.map(|first| *self.regions.entry((within, first)).or_insert(next));
         self.regions_of.insert(job, home);
         home

@@ -44,6 +44,7 @@ mod packings;
 mod question;
 mod reach;
 mod realise;
+mod relocation;
 mod room;
 mod settings;
 mod shares;

@@ -93,8 +93,9 @@ pub(crate) fn check(cluster: &Cluster, goal: Goal, mode: Mode, movable: &[bool],
             let first = region(cluster, nodes[0], within);
             first.is_some() && nodes.iter().all(|&node| region(cluster, node, within) == first)
         };
-        let before = cluster.instances_of(job).filter_map(|instance| cluster.instance(instance).node()).collect();
-        let after = cluster.instances_of(job).map(|instance| books.held[&instance].0).collect();
+        let instances = || cluster.whole_job(job).flat_map(|group| cluster.instances_of(group));
+        let before = instances().filter_map(|instance| cluster.instance(instance).node()).collect();
+        let after = instances().map(|instance| books.held[&instance].0).collect();
         assert!(!one(before) || one(after), "{} was torn apart", cluster.job_name(job));
     }
     match goal {
