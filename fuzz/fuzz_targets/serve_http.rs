@@ -1,4 +1,4 @@
-//! No body makes a handler of the batch API panic: that would be a 500.
+//! No body makes a handler of the batch API or of the scheduler extender panic: that would be a 500.
 #![no_main]
 
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use slotwise_fuzz::cluster;
 use tower::ServiceExt;
 
 /// What takes a body.
-const ROUTES: [(&str, &str); 7] = [
+const ROUTES: [(&str, &str); 12] = [
     ("PUT", "/v1/cluster"),
     ("POST", "/v1/edits"),
     ("POST", "/v1/score"),
@@ -21,6 +21,11 @@ const ROUTES: [(&str, &str); 7] = [
     ("POST", "/v1/plan"),
     ("POST", "/v1/explain"),
     ("POST", "/v1/audit"),
+    ("POST", "/v1/extender/filter"),
+    ("POST", "/v1/extender/prioritize"),
+    ("POST", "/v1/extender/preempt"),
+    ("POST", "/v1/extender/bind"),
+    ("POST", "/v1/volcano/prioritize"),
 ];
 
 struct World {

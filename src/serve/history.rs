@@ -112,7 +112,7 @@ impl Decided {
         Self {
             at_ms: now_ms(),
             via,
-            job: clip(cluster.job_name(decision.job)),
+            job: clip(cluster.whole_job_name(decision.job)),
             status,
             why,
             instances: decision.placements.len(),

@@ -1,6 +1,8 @@
 //! The service, from the outside: the program is started, and spoken to over loopback.
 
 mod batch;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod clock;
 mod extender;
 mod hostile;
 mod latency;
@@ -51,9 +53,15 @@ impl Reply {
 impl Service {
     /// Starts the program with these options, on a port that is free.
     pub(crate) fn start(options: &[&str]) -> Self {
+        Self::start_in(options, &[])
+    }
+
+    /// The same, in an environment with these variables besides.
+    fn start_in(options: &[&str], variables: &[(&str, &str)]) -> Self {
         let mut child = Command::new(assert_cmd::cargo::cargo_bin!("slotwise"))
             .args(["serve", "--listen", "127.0.0.1:0", "--backend", "cpu"])
             .args(options)
+            .envs(variables.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())

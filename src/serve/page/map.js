@@ -17,7 +17,7 @@ const [FULL, GANG, SINGLE, SHARED, FREE, CLOSED, BROKEN] = CELLS.keys();
 
 // Below so many pixels a cell, GPUs are too small to be told apart: a node becomes a bar.
 const SMALLEST_GPU = 4;
-const LARGEST_CELL = 32;
+const LARGEST_CELL = 48;
 
 export class NodeMap {
   constructor(canvas, onHover) {
@@ -80,7 +80,7 @@ export class NodeMap {
     const [width, height] = [Math.round(this.canvas.clientWidth * ratio), Math.round(this.canvas.clientHeight * ratio)];
     if (!this.topology || !width || !height) return;
     [this.canvas.width, this.canvas.height] = [width, height];
-    this.plan = layout(this.topology, width, height, Math.round(24 * ratio));
+    this.plan = layout(this.topology, width, height, Math.round(40 * ratio));
     this.scale = this.plan.cell;
     [this.left, this.top] = [0, 0];
     [this.picture.width, this.picture.height] = [this.plan.width, this.plan.height];

@@ -191,6 +191,8 @@ async function look() {
     // It may have changed again since: the next look asks for all of it.
     if (topology.topology !== state.topology) return forget();
     map.setTopology(topology);
+    // Who was blocked was blocked on another cluster.
+    waits.clear();
   }
   if (!state.nodes.at || state.nodes.at.length) {
     map.setRows(state.nodes);
