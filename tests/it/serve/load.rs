@@ -18,9 +18,6 @@ fn memory_mib(id: u32) -> Option<u64> {
 /// The deadline of every call but those of the extender, which has its own.
 const DEADLINE_MS: u32 = 1_000;
 
-/// The extender's own, its default.
-const EXTENDER_MS: u32 = 150;
-
 /// How long calls took that were answered, in microseconds.
 #[derive(Default)]
 struct Took {
@@ -135,15 +132,26 @@ fn callers_get_right_answers_under_load() {
     );
     let Took { mut edits, mut scores, mut filters } = took.into_inner().unwrap();
     // Callers and service share the cores, and what is measured includes the way there and back.
-    for (what, all, limit) in [
-        ("edits", &mut edits, DEADLINE_MS),
-        ("scores", &mut scores, DEADLINE_MS),
-        ("filters", &mut filters, EXTENDER_MS),
-    ] {
+    for (what, all) in [("edits", &mut edits), ("scores", &mut scores), ("filters", &mut filters)] {
         let (p50, p99) = percentiles(all);
-        println!("{what}: p50 {p50:.1} ms, p99 {p99:.1} ms of {limit} ms");
-        assert!(p99 < f64::from(limit), "{what}: p99 {p99} ms");
+        println!("{what}: p50 {p50:.1} ms, p99 {p99:.1} ms");
+        assert!(p99 < f64::from(DEADLINE_MS), "{what}: p99 {p99} ms");
     }
+    // The scheduler waits for 250 ms, and the extender answers after 150, decided or not: by the service's own clock, since
+    // the callers here leave it half a core.
+    let metrics = service.get("/metrics").text();
+    let count = |below: &str| {
+        let is_it = |line: &&str| {
+            line.starts_with("slotwise_extender_request_duration_seconds_bucket{")
+                && line.contains(&format!("le=\"{below}\""))
+                && line.contains("verb=\"filter\"")
+        };
+        let line = metrics.lines().find(is_it).unwrap_or_else(|| panic!("{below}: {metrics}"));
+        line.split(' ').next_back().unwrap().parse::<u64>().unwrap()
+    };
+    let (in_time, all) = (count("0.25"), count("+Inf"));
+    println!("filters: {in_time} of {all} answered within 250 ms");
+    assert!(in_time * 100 >= all * 99, "{in_time} of {all}");
     assert!(late * 100 <= answers.load(Ordering::Relaxed), "{late} too late");
     assert!(answers.load(Ordering::Relaxed) > callers as u64);
     if let (Some(before), Some(after)) = (before, after) {
