@@ -3,10 +3,11 @@
 use super::columns::{Asked, Columns, Objective};
 use super::integer::Effort;
 use super::layout::{Layout, Rules};
+use super::limits::keep_limits;
 use super::manner::Manner;
 use super::order::hitless_order;
 use super::pack::pack;
-use super::question::{Cost, Goal, Plan, PlanOptions, keep_limits};
+use super::question::{Cost, Goal, Plan, PlanOptions};
 use super::realise::Rough;
 use super::shares::plan_without_moves;
 use super::site::{Site, Spot, WHOLE_JOB};
@@ -33,15 +34,9 @@ pub(super) fn plan_freely(cluster: &Cluster, goal: Goal, options: &PlanOptions) 
         let by_moves = Finder { site, mode: options.mode, max_moves, effort: &mut effort }.find();
         answer = match by_moves.feasible {
             Some(true) => {
-                let seconds = by_moves.seconds(cluster).unwrap_or(u64::MAX);
-                let cost = if options.cost == Cost::Gpus { by_moves.moved_gpus() } else { seconds };
-                let optimal = answer.lower_bound.is_some_and(|bound| cost <= bound);
-                let lower_bound = answer.lower_bound;
                 let mut by_moves = by_moves;
+                by_moves.retell(cluster, options.cost, answer.lower_bound);
                 by_moves
-                    .ways
-                    .retain(|way| options.cost == Cost::Gpus || way.seconds(cluster).unwrap_or(u64::MAX) == cost);
-                Plan { cost, optimal, lower_bound, second_optimal: false, jobs_optimal: false, ..by_moves }
             }
             Some(false) => by_moves,
             None => answer,
@@ -50,7 +45,10 @@ pub(super) fn plan_freely(cluster: &Cluster, goal: Goal, options: &PlanOptions) 
     if answer.feasible == Some(false) {
         (answer.why, answer.relax) = verdict(&Site { ways: false, ..site }, answer.why, &mut effort);
     }
-    keep_limits(&mut answer, options);
+    keep_limits(&mut answer, cluster, options, |cost| {
+        let site = Site { cost, ..site };
+        Finder { site, mode: options.mode, max_moves, effort: &mut effort }.find()
+    });
     answer.by_clock = effort.by_clock();
     answer
 }
@@ -82,10 +80,8 @@ pub(super) struct Finder<'a> {
 impl Finder<'_> {
     /// What is best if all movers stop first.
     pub(super) fn all_at_once(&mut self) -> Found {
-        let mut found = self.solve(Rules::ALL, false, true);
-        if let Some(least) = self.site.least_relocation() {
-            self.with_relocations(&mut found, least);
-        }
+        let gangs_stay = self.site.some_gang_stays();
+        let mut found = if gangs_stay { self.with_gangs() } else { self.solve(Rules::ALL, false, true) };
         if self.site.guest_is_share() {
             // It may fit beside another share, which is not looked at.
             found.lower_bound = Some(0);
@@ -96,29 +92,6 @@ impl Finder<'_> {
             found.partial_proved = false;
         }
         found
-    }
-
-    /// Looks at what was found with every gang in its region beside plans that take some elsewhere, each of which costs at
-    /// least so much.
-    fn with_relocations(&mut self, found: &mut Found, least: i64) {
-        let few = self.site.goal == Goal::LeastPartial;
-        let cost = found.best.as_ref().map(|&(cost, _)| cost);
-        let is_best = !few && cost.is_some_and(|cost| cost <= least && found.lower_bound == Some(cost));
-        found.second &= is_best && cost < Some(least);
-        if is_best {
-            return;
-        }
-        // What holds where gangs may be torn apart holds where a gang may move as a whole.
-        let ways = std::mem::replace(&mut self.site.ways, false);
-        let torn = self.solve(Rules { stay: false, ..Rules::ALL }, false, false);
-        self.site.ways = ways;
-        let either = found.lower_bound.map_or(least, |bound| bound.min(least));
-        found.lower_bound = if few { torn.lower_bound } else { torn.lower_bound.map(|bound| bound.max(either)) };
-        found.partial_proved &= torn.partial_proved;
-        if torn.least_partial < found.least_partial {
-            // Nobody knows whether that many could be had with the gangs together.
-            (found.lower_bound, found.partial_proved) = (Some(0), false);
-        }
     }
 
     fn find(mut self) -> Plan {

@@ -36,6 +36,7 @@ mod hitless;
 mod hosting;
 mod integer;
 mod layout;
+mod limits;
 mod linear;
 mod manner;
 mod order;

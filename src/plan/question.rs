@@ -129,6 +129,16 @@ impl Plan {
         self.steps.iter().map(|step| move_seconds(cluster, step.job)).sum()
     }
 
+    /// What it costs by a measure; `u64::MAX` where the seconds are not known.
+    pub(super) fn costs(&self, cluster: &Cluster, cost: Cost) -> u64 {
+        match cost {
+            Cost::Moves => self.steps.len() as u64,
+            Cost::Gpus => self.moved_gpus(),
+            Cost::Jobs => self.jobs_disturbed(),
+            Cost::Seconds => self.seconds(cluster).unwrap_or(u64::MAX),
+        }
+    }
+
     /// The jobs of which an instance is moved.
     pub fn jobs_disturbed(&self) -> u64 {
         let mut jobs: Vec<JobId> = self.steps.iter().map(|step| step.job).collect();
@@ -136,31 +146,6 @@ impl Plan {
         jobs.dedup();
         jobs.len() as u64
     }
-}
-
-/// Takes back a plan that exceeds what the user allows.
-pub(super) fn keep_limits(answer: &mut Plan, options: &PlanOptions) {
-    let (moves, jobs) = (answer.steps.len() as u64, answer.jobs_disturbed());
-    let too_many = options.max_moves.is_some_and(|most| moves > most);
-    let too_many_jobs = options.max_jobs_disturbed.is_some_and(|most| jobs > most);
-    if !too_many && !too_many_jobs {
-        return;
-    }
-    // Whether every plan exceeds it, as far as is proved. Where something must move, a job is disturbed.
-    let fewest = if options.cost == Cost::Moves { answer.lower_bound.unwrap_or(0) } else { 0 };
-    let none = options.max_moves.is_some_and(|most| fewest > most);
-    let none_by_jobs =
-        options.max_jobs_disturbed.is_some_and(|most| most == 0 && fewest > 0 || answer.jobs_optimal && jobs > most);
-    answer.why = match (none, none_by_jobs) {
-        (true, _) => Some(NoPlan::MaxMoves),
-        (false, true) => Some(NoPlan::MaxJobsDisturbed),
-        (false, false) => None,
-    };
-    answer.feasible = answer.why.map(|_| false);
-    answer.optimal = answer.why.is_some();
-    (answer.second_optimal, answer.jobs_optimal, answer.fewest_partial) = (false, false, false);
-    (answer.steps, answer.place, answer.after) = (Vec::new(), Vec::new(), None);
-    answer.ways.clear();
 }
 
 /// What moving an instance of a job costs, in seconds, as far as is known: a job that ends before has nothing to lose.

@@ -5,6 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::columns::{Columns, Meaning};
 use super::layout::{Counts, GUEST, Layout, Mover};
 use super::manner::{Effect, Manner, Order};
+use super::relocation::bond;
 use crate::cluster::{Cluster, InstanceId, JobId, NodeId};
 
 /// One move of a running instance.
@@ -106,7 +107,7 @@ pub(super) fn realise(
     };
     let effect = (manner.receive == Order::Tidy).then_some(&effect as EffectOf<'_>);
     let seats = seats(columns, values, rooms, &n_kept, effect)?;
-    seat(layout, losers, seats, guests)
+    seat(cluster, layout, losers, seats, guests)
 }
 
 impl Meaning {
@@ -189,7 +190,8 @@ fn seats(
 }
 
 /// Who takes which seat. Seats on nodes that lose nothing are free at once, so whoever stands in another's way gets them.
-fn seat(layout: &Layout, losers: Vec<Loser>, seats: Vec<Place>, guests: i64) -> Option<Rough> {
+/// Whoever must stay with others chooses first, a seat in the same region if there is one.
+fn seat(cluster: &Cluster, layout: &Layout, losers: Vec<Loser>, seats: Vec<Place>, guests: i64) -> Option<Rough> {
     let mut free: Vec<Vec<NodeId>> = vec![Vec::new(); layout.items.len()];
     let mut waited_for: FxHashSet<NodeId> = FxHashSet::default();
     // Taken from the end: first the seats that are free at once.
@@ -206,15 +208,19 @@ fn seat(layout: &Layout, losers: Vec<Loser>, seats: Vec<Place>, guests: i64) -> 
     let mut rough = Rough { moves: Vec::new(), hosts };
     let mut losers = losers;
     losers.sort_by_key(|loser| (!waited_for.contains(&loser.node), loser.node));
-    for loser in losers {
-        for (item, instance) in loser.leaves {
-            let free = &mut free[usize::from(item)];
-            // Its own node is no move; another's seat will do.
-            let at = free.iter().rposition(|&node| node != loser.node);
-            let to = free.remove(at.or(free.len().checked_sub(1))?);
-            if to != loser.node {
-                rough.moves.push(Move { instance, from: loser.node, to });
-            }
+    let leaves = losers.iter().flat_map(|loser| loser.leaves.iter().map(|&mover| (loser.node, mover)));
+    let (bound, others): (Vec<_>, Vec<_>) = leaves.partition(|&(_, (_, instance))| bond(cluster, instance).is_some());
+    for (from, (item, instance)) in bound.into_iter().chain(others) {
+        let free = &mut free[usize::from(item)];
+        let near = bond(cluster, instance).and_then(|within| {
+            let region = |node: NodeId| cluster.node(node).region(within);
+            free.iter().rposition(|&node| node != from && region(node) == region(from))
+        });
+        // Its own node is no move; another's seat will do.
+        let at = near.or_else(|| free.iter().rposition(|&node| node != from));
+        let to = free.remove(at.or(free.len().checked_sub(1))?);
+        if to != from {
+            rough.moves.push(Move { instance, from, to });
         }
     }
     rough.moves.sort_unstable();
@@ -233,15 +239,17 @@ struct Chooser<'a> {
 }
 
 impl Chooser<'_> {
-    /// The node, by its position, and the instances on it that leave, such that few jobs more are disturbed.
+    /// The node, by its position, and the instances on it that leave, such that few of them must stay with others and few
+    /// jobs more are disturbed.
     fn choose(&mut self, nodes: &[NodeId], leave: &[(u16, u16)]) -> Option<Choice> {
-        let mut best: Option<(usize, Choice)> = None;
+        let mut best: Option<((usize, usize), Choice)> = None;
         for (at, &node) in nodes.iter().enumerate() {
             let (new, leaves) = self.leaves(node, leave);
-            if best.as_ref().is_none_or(|(least, _)| new < *least) {
+            let bound = leaves.iter().filter(|&&(_, instance)| bond(self.cluster, instance).is_some()).count();
+            if best.as_ref().is_none_or(|(least, _)| (bound, new) < *least) {
                 // Where no job has a second instance that may move, one node is as good as another.
-                let last = new == 0 || self.all_alone;
-                best = Some((new, (at, leaves)));
+                let last = bound == 0 && (new == 0 || self.all_alone);
+                best = Some(((bound, new), (at, leaves)));
                 if last {
                     break;
                 }
@@ -261,7 +269,8 @@ impl Chooser<'_> {
         for &(item, n) in leave {
             let of_item = movers.iter().filter(|&&(other, _)| other == item).copied();
             let mut of_item: Vec<Mover> = of_item.collect();
-            // Those of jobs that are disturbed already; then those of the job with the most instances here.
+            // Those that need not stay with others; of jobs that are disturbed already; of the job with the most instances
+            // here.
             let job = |instance| self.cluster.instance(instance).job();
             let here = |of: JobId| of_item.iter().filter(|&&(_, instance)| job(instance) == of).count();
             let keys: Vec<_> = of_item
@@ -269,7 +278,8 @@ impl Chooser<'_> {
                 .map(|&(_, instance)| {
                     let job = job(instance);
                     let known = self.disturbed.contains(&job) || new.contains(&job);
-                    (!known, std::cmp::Reverse(here(job)), job, instance)
+                    let is_bound = bond(self.cluster, instance).is_some();
+                    (is_bound, !known, std::cmp::Reverse(here(job)), job, instance)
                 })
                 .collect();
             let mut order: Vec<usize> = (0..of_item.len()).collect();

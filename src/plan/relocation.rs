@@ -1,13 +1,59 @@
 //! Gangs that must stay in one domain or rack, and what it costs to take one to another as a whole.
 //!
-//! The programs leave each such gang where it is: its instances may move inside their region alone. A plan that takes a
-//! gang elsewhere moves all of its instances, so what is best without costs no more than any that does, if it costs no
-//! more than the cheapest gang.
+//! What is best where gangs may be torn apart, and happens to tear none, is best. Else the programs leave each such gang
+//! where it is: its instances may move inside their region alone. A plan that takes a gang elsewhere moves all of its
+//! instances, so what is best without costs no more than any that does, if it costs no more than the cheapest gang.
 
 use rustc_hash::FxHashMap;
 
+use super::find::{Finder, Found};
+use super::layout::Rules;
+use super::question::Goal;
 use super::site::Site;
-use crate::cluster::{Cluster, JobId, Within};
+use crate::cluster::{Cluster, InstanceId, JobId, Within};
+
+impl Finder<'_> {
+    /// What is best if all movers stop first, where gangs must stay together.
+    pub(super) fn with_gangs(&mut self) -> Found {
+        // Half the effort is for plans that keep to it.
+        let given = self.effort.left() / 2;
+        let mut part = self.effort.part(given);
+        let mut torn = Finder { site: self.site, mode: self.mode, max_moves: self.max_moves, effort: &mut part }.solve(
+            Rules { stay: false, ..Rules::ALL },
+            false,
+            true,
+        );
+        self.effort.settle(given, &part);
+        torn.ways.retain(|way| self.site.keeps_gangs(way));
+        if torn.best.as_ref().map_or(torn.lower_bound.is_none(), |(_, rough)| self.site.keeps_gangs(rough)) {
+            return torn;
+        }
+        let mut found = self.solve(Rules::ALL, false, true);
+        let Some(least) = self.site.least_relocation() else { return found };
+        let cost = found.best.as_ref().map(|&(cost, _)| cost);
+        if self.site.goal == Goal::LeastPartial {
+            found.lower_bound = torn.lower_bound;
+            found.second = false;
+            found.partial_proved &= torn.partial_proved;
+            if torn.least_partial < found.least_partial {
+                // Nobody knows whether that many could be had with the gangs together.
+                (found.lower_bound, found.partial_proved) = (Some(0), false);
+            }
+            return found;
+        }
+        // Without a bound nothing is found with every gang in its region.
+        let either = found.lower_bound.map_or(least, |bound| bound.min(least));
+        found.lower_bound = torn.lower_bound.max(Some(either));
+        found.second &= found.lower_bound == cost && cost < Some(least);
+        found
+    }
+}
+
+/// What an instance must share with others, if there are any.
+pub(super) fn bond(cluster: &Cluster, instance: InstanceId) -> Option<Within> {
+    let job = cluster.instance(instance).job();
+    cluster.request_of(job).within.filter(|_| !cluster.stands_alone(job))
+}
 
 impl Site<'_> {
     /// What it costs at least to take one of the gangs that are together to another region; `None` if none can go.

@@ -77,6 +77,11 @@ pub(super) fn verdict(
     if known == Some(NoPlan::HitlessOrder) {
         return (known, vec![Relaxation::StopFirst]);
     }
+    if let Goal::FreeNodes(count) = site.goal
+        && site.cluster.nodes().iter().filter(|node| node.schedulable()).count() < count as usize
+    {
+        return (Some(NoPlan::Capacity), Vec::new());
+    }
     let missing = missing_gpus(site);
     if missing > 0 {
         let missing = missing.max(missing_where_allowed(site));

@@ -5,7 +5,7 @@ use super::detour::cost;
 use super::find::{Found, second_of};
 use super::layout::Layout;
 use super::manner::Manner;
-use super::question::{Cost, Goal, Plan, move_seconds};
+use super::question::{Cost, Goal, Plan};
 use super::realise::{Move, Rough, realise};
 use super::site::Site;
 use super::steps::{Mode, Step, Trial, carry_out};
@@ -47,11 +47,6 @@ pub(super) struct Way {
 }
 
 impl Way {
-    /// The seconds that its moves cost, if they are known of each job that moves.
-    pub(super) fn seconds(&self, cluster: &Cluster) -> Option<u64> {
-        self.steps.iter().map(|step| move_seconds(cluster, step.job)).sum()
-    }
-
     /// Without the devices.
     pub(super) fn rough(&self) -> Rough {
         let moves = self.steps.iter().map(|step| Move { instance: step.instance, from: step.from, to: step.to });

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use slotwise::cluster::{Cluster, ClusterBuilder, Composition, JobId, JobSpec, NodeId, NodeSpec, Seat, Within};
-use slotwise::plan::{Cost, Goal, Mode, curve, plan};
+use slotwise::plan::{Cost, Goal, Mode, PlanOptions, curve, plan};
 
 use super::{options, verifier};
 
@@ -243,6 +243,28 @@ impl World {
         assert!(by_jobs.optimal, "{self:?}");
         let jobs = by_jobs.feasible.unwrap().then_some(by_jobs.cost as usize);
         assert_eq!(jobs, self.stop_first(), "{self:?}");
+        self.check_limits(&cluster, job, jobs);
+    }
+
+    /// Whatever is to be the least, there is a plan within a limit where there is one, and none is said to be only where there
+    /// is none.
+    fn check_limits(&self, cluster: &Cluster, job: JobId, fewest: Option<usize>) {
+        let free = options(cluster, Mode::StopFirst);
+        for cost in [Cost::Moves, Cost::Gpus, Cost::Jobs] {
+            for most in 0..3 {
+                let moves = PlanOptions { cost, max_moves: Some(most), ..free.clone() };
+                let jobs = PlanOptions { cost, max_jobs_disturbed: Some(most), ..free.clone() };
+                for options in [moves, jobs] {
+                    let plan = plan(cluster, Goal::Job(job), &options);
+                    let truth = fewest.is_some_and(|fewest| fewest as u64 <= most);
+                    assert_eq!(plan.feasible, Some(truth), "{options:?} {self:?}");
+                    assert!(plan.steps.len() as u64 <= most, "{options:?} {self:?}");
+                    if truth {
+                        verifier::check(cluster, Goal::Job(job), Mode::StopFirst, &options.movable, &plan);
+                    }
+                }
+            }
+        }
     }
 
     fn check_least_partial(&self) {
