@@ -4,6 +4,7 @@ mod budget;
 mod claim;
 mod device;
 mod gang;
+mod holding;
 mod kinds;
 mod listing;
 mod node;
@@ -24,9 +25,13 @@ use super::dump::{Assembled, Handles, Import, Tally, WaitingJob, assemble, name_
 use super::error::FormatError;
 use super::snapshot::{Snapshot, overcommitted};
 use super::source::Source;
+pub use holding::{Holding, Holdings, holdings};
 use listing::Listing;
 pub use topology::TopologyKeys;
-pub use view::{NodeView, PodView, read_node_view, read_pod_view};
+pub use view::{
+    ClaimView, NodeView, PodGroupView, PodView, SliceView, read_claim_view, read_node_view, read_pod_group_view,
+    read_pod_view, read_slice_view,
+};
 
 /// Reads the files of one dump, each of which may be gzip'd, and one standard input.
 ///

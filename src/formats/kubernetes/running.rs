@@ -258,7 +258,7 @@ impl Jobs<'_> {
             if let Some(by) = by {
                 tally.met(format!("running jobs whose pods are one by {by}"), &job.name);
             }
-            job.within = together.and_then(|key| within(keys, &key)).filter(|&within| {
+            job.within = together.and_then(|key| keys.within(&key)).filter(|&within| {
                 let place = |seat: &DumpSeat| {
                     let node = &nodes[seat.node as usize];
                     (&node.rack, (within == Within::Domain).then_some(&node.domain))
@@ -276,11 +276,6 @@ impl Jobs<'_> {
         };
         (jobs.into_iter().map(finish).collect(), names)
     }
-}
-
-/// The bond between the pods of a gang that must share the value of this label.
-pub(super) fn within(keys: &TopologyKeys, key: &str) -> Option<Within> {
-    keys.level(key).map(|is_domain| if is_domain { Within::Domain } else { Within::Rack })
 }
 
 /// Names that jobs have. A pod and a gang may be called the same.

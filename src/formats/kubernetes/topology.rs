@@ -86,6 +86,12 @@ impl TopologyKeys {
         Self(preset.map_or(&[][..], |(_, keys)| keys).iter().map(|&key| key.to_owned()).collect())
     }
 
+    /// The presets that have a label which is in use, as a mask.
+    pub(super) fn presets_of(is_used: impl Fn(&str) -> bool) -> u8 {
+        let used = PRESETS.iter().map(|(_, keys)| keys.iter().any(|key| is_used(key)));
+        used.enumerate().fold(0, |mask, (at, used)| mask | u8::from(used) << at)
+    }
+
     /// The labels.
     pub(super) fn keys(&self) -> &[String] {
         &self.0
