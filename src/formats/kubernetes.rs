@@ -137,9 +137,13 @@ fn import(input: &str, mut listing: Listing, keys: Option<&TopologyKeys>) -> Res
         return Err(FormatError::new(input, text));
     }
     let mut tally = Tally::new(input);
-    let (keys, chosen) = TopologyKeys::choose(keys, &listing.topology_keys, &listing.nodes);
-    if chosen && !keys.keys().is_empty() {
+    let is_given = keys.is_some();
+    let (keys, unused) = TopologyKeys::choose(keys, &listing.topology_keys, &listing.nodes);
+    if !is_given && !keys.keys().is_empty() {
         tally.met("labels that say where nodes are, outermost first", &keys.keys().join(", "));
+    }
+    if is_given && !listing.nodes.is_empty() {
+        unused.iter().for_each(|key| tally.met("labels that would say where nodes are, and that no node has", key));
     }
     let mut running = running::running(&mut listing, &keys, &mut tally);
     let mut later = Tally::new(input);

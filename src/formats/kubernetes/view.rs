@@ -246,6 +246,12 @@ impl TopologyKeys {
         Self::first_preset(|key| nodes.clone().any(|node| !node.record.label(key).is_empty()))
     }
 
+    /// Those that any of these nodes has.
+    #[must_use]
+    pub fn used_by<'a>(self, nodes: impl Iterator<Item = &'a NodeView> + Clone) -> Self {
+        self.in_use(|key| nodes.clone().any(|node| !node.record.label(key).is_empty())).0
+    }
+
     /// The bond between the pods of a gang that must share the value of this label; `None` if it is neither a domain nor a
     /// rack here.
     pub fn within(&self, key: &str) -> Option<Within> {
@@ -254,9 +260,9 @@ impl TopologyKeys {
 }
 
 impl NodeView {
-    /// The presets of topology labels of which it has any.
-    pub fn presets(&self) -> u8 {
-        TopologyKeys::presets_of(|key| !self.record.label(key).is_empty())
+    /// Which it has of the labels that say where a node is, those that the user gave or those of all presets, as a mask.
+    pub fn topology_labels(&self, given: Option<&TopologyKeys>) -> u64 {
+        TopologyKeys::mask(given, |key| !self.record.label(key).is_empty())
     }
 }
 

@@ -83,7 +83,7 @@ impl Mirror {
             return Change::Edits(Vec::new());
         }
         for name in &self.dirty.nodes {
-            let shape = self.objects.node(name).and_then(|node| Shape::of(node, &self.keys));
+            let shape = self.objects.node(name).and_then(|node| Shape::of(node, &self.keys, self.topology.as_ref()));
             if shape.as_ref() != self.shapes.get(name) {
                 self.must_rebuild = true;
                 return Change::Rebuild;
@@ -100,12 +100,15 @@ impl Mirror {
             return Ok(None);
         }
         let nodes = || self.objects.nodes().filter(|(_, node)| node.gpus().is_some());
-        let found = || TopologyKeys::of_nodes(nodes().map(|(_, node)| node));
-        self.keys = self.topology.clone().unwrap_or_else(found);
+        let views = || nodes().map(|(_, node)| node);
+        self.keys = match &self.topology {
+            Some(given) => given.clone().used_by(views()),
+            None => TopologyKeys::of_nodes(views()),
+        };
         self.shapes.clear();
         let mut builder = ClusterBuilder::new();
         for (name, view) in nodes() {
-            let Some(shape) = Shape::of(view, &self.keys) else { continue };
+            let Some(shape) = Shape::of(view, &self.keys, self.topology.as_ref()) else { continue };
             // Which of them are withheld is not told: the highest.
             let all = |n: u8| ((1u32 << n) - 1) as GpuMask;
             builder.add_node(&NodeSpec {

@@ -18,15 +18,16 @@ pub(super) struct Shape {
     pub(super) cpu_milli: Option<u32>,
     pub(super) memory_mib: Option<u32>,
     /// Which labels say where nodes are is found by what nodes have.
-    presets: u8,
+    labels: u64,
 }
 
 impl Shape {
-    pub(super) fn of(node: &NodeView, keys: &TopologyKeys) -> Option<Self> {
+    /// With the labels that are in use, and those that the user gave.
+    pub(super) fn of(node: &NodeView, keys: &TopologyKeys, given: Option<&TopologyKeys>) -> Option<Self> {
         let (devices, working) = node.gpus()?;
         let ((domain, rack), (cpu_milli, memory_mib)) = (node.place(keys), node.amounts());
-        let (product, presets) = (node.product().map(str::to_owned), node.presets());
-        Some(Self { devices, working, product, domain, rack, cpu_milli, memory_mib, presets })
+        let (product, labels) = (node.product().map(str::to_owned), node.topology_labels(given));
+        Some(Self { devices, working, product, domain, rack, cpu_milli, memory_mib, labels })
     }
 }
 
