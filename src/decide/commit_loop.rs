@@ -4,6 +4,7 @@ mod groups;
 mod moment;
 
 use super::decision::{Decision, Status};
+use super::groups::STEPS;
 use super::mix::Mix;
 use super::need::Needs;
 use super::placer::Placer;
@@ -81,6 +82,8 @@ pub struct CommitLoop<'s> {
     mix: Option<Mix>,
     /// The threads that rank, once a window has something to rank; `None` where they could not be started.
     threads: Option<Option<rayon::ThreadPool>>,
+    /// The most steps of a search for a place of several groups.
+    group_steps: u32,
     /// GPUs of all nodes.
     gpus: u64,
     /// N·SIF of the state.
@@ -117,6 +120,7 @@ impl<'s> CommitLoop<'s> {
             worth: None,
             mix: None,
             threads: None,
+            group_steps: STEPS,
             n_sif,
             decision,
         };
@@ -150,6 +154,13 @@ impl<'s> CommitLoop<'s> {
     pub fn with_room_maker(mut self, room_maker: Box<dyn RoomMaker>) -> Self {
         self.room_maker = Some(room_maker).filter(|_| self.options.policy.makes_room());
         self
+    }
+
+    /// The same with at most so many steps of a search where the groups of a job fit together; 2^18 else, which are a tenth of
+    /// a second. With fewer a place may be missed, and less is proved.
+    #[must_use]
+    pub fn with_group_steps(self, steps: u32) -> Self {
+        Self { group_steps: steps, ..self }
     }
 
     /// What it is worth to make room for the job of each of the next decisions; `None` is any price, as at first.
@@ -266,15 +277,16 @@ impl<'s> CommitLoop<'s> {
             return self.window.close();
         }
         let cluster = self.state.cluster();
-        self.needs.update(cluster);
         let submitted = |entry: &QueueEntry| match *entry {
             QueueEntry::Submit(job) => Some(cluster.job(job).request()),
             // Groups take room from each other, which a ranking does not know.
             QueueEntry::SubmitGroups(_) | QueueEntry::Remove(_) | QueueEntry::RemoveGroups(_) => None,
         };
         let requests = |entries: &[QueueEntry]| entries.iter().filter_map(submitted).collect::<Vec<_>>();
+        let [now, next] = [entries, next].map(requests);
+        now.iter().chain(&next).for_each(|&request| self.needs.resolve(cluster, request));
         if let Some(scorer) = &mut self.scorer {
-            scorer.prepare(cluster, &self.needs, &requests(entries));
+            scorer.prepare(cluster, &self.needs, &now);
         }
         let Method::Ordered(order) = method else { return };
         let threads = self.threads.get_or_insert_with(|| {
@@ -282,7 +294,7 @@ impl<'s> CommitLoop<'s> {
             // Without threads of its own the loop ranks on the one that it has.
             if self.options.threads == 1 { None } else { builder.build().ok() }
         });
-        self.window.open(self.state, &self.needs, order, [&requests(entries), &requests(next)], threads.as_ref());
+        self.window.open(self.state, &self.needs, order, [&now, &next], threads.as_ref());
     }
 
     #[inline(never)]
@@ -331,8 +343,9 @@ impl<'s> CommitLoop<'s> {
     /// would keep, since there may be billions of them.
     #[inline(always)]
     fn refused(&mut self, job: JobId) -> Option<Why> {
-        self.needs.update(self.state.cluster());
-        let registered = self.state.cluster().job(job);
+        let cluster = self.state.cluster();
+        let registered = cluster.job(job);
+        self.needs.resolve(cluster, registered.request());
         let (need, instances) = (self.needs.of(registered.request()), registered.instances());
         let by_gpus = match self.options.policy.method() {
             // What moves instances can mend fragmentation.

@@ -15,7 +15,7 @@ use crate::anchor::State;
 use crate::cluster::{Cluster, GroupedJob, JobId, NodeId, RequestId, UNLIMITED, Within};
 
 /// Steps of the search for a packing, for one question: a tenth of a second.
-const STEPS: u32 = 1 << 18;
+pub(super) const STEPS: u32 = 1 << 18;
 
 /// The orders of the groups that are tried.
 const MOST_ORDERS: usize = 6;
@@ -33,8 +33,8 @@ pub struct Refusal {
 /// Why a job of several groups does not fit on this state, whatever a policy may think of it; `None` if it does.
 pub fn why_groups_blocked(state: &State, job: GroupedJob) -> Option<Refusal> {
     let mut needs = Needs::default();
-    needs.update(state.cluster());
-    Groups::new(state.cluster(), &needs, job).blocked(state)
+    needs.resolve_groups(state.cluster(), job);
+    Groups::new(state.cluster(), &needs, job, STEPS).blocked(state)
 }
 
 /// Where the instances of each group go.
@@ -53,6 +53,8 @@ pub(super) enum Fit {
 pub(super) struct Groups<'n> {
     groups: Vec<Group<'n>>,
     pub(super) within: Option<Within>,
+    /// The most steps of a search.
+    steps: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -64,13 +66,13 @@ struct Group<'n> {
 }
 
 impl<'n> Groups<'n> {
-    /// Needs must have the requests of all groups.
-    pub(super) fn new(cluster: &Cluster, needs: &'n Needs, job: GroupedJob) -> Self {
+    /// With at most so many steps of each search. Needs must have the requests of all groups.
+    pub(super) fn new(cluster: &Cluster, needs: &'n Needs, job: GroupedJob, steps: u32) -> Self {
         let group = |id: JobId| {
             let job = cluster.job(id);
             Group { job: id, request: job.request(), need: needs.of(job.request()), instances: job.instances() }
         };
-        Self { groups: job.jobs().map(group).collect(), within: cluster.request_of(job.first()).within }
+        Self { groups: job.jobs().map(group).collect(), within: cluster.request_of(job.first()).within, steps }
     }
 
     /// The orders in which the groups are placed one after the other: first those that leave the others most choice, the
@@ -159,12 +161,12 @@ impl<'n> Groups<'n> {
 
     /// Where all groups fit together, on whatever nodes.
     pub(super) fn fit_anywhere(&self, state: &State) -> Fit {
-        self.fit_on(state, state.cluster().node_ids(), &mut { STEPS })
+        self.fit_on(state, state.cluster().node_ids(), &mut { self.steps })
     }
 
     /// Where they fit together in the first of some regions that takes them; all others cannot.
     pub(super) fn fit_in(&self, state: &State, within: Within, regions: impl IntoIterator<Item = usize>) -> Fit {
-        let (mut steps, mut all) = (STEPS, Fit::Impossible);
+        let (mut steps, mut all) = (self.steps, Fit::Impossible);
         for number in regions {
             match self.fit_on(state, state.regions(within)[number].iter().copied(), &mut steps) {
                 Fit::Found(hosts) => return Fit::Found(hosts),
@@ -216,7 +218,7 @@ impl<'n> Groups<'n> {
             Bin { node: id, gpus, cpu_milli: 0, memory_mib: 0, open: mask(open.map(|(place, _)| place)) }
         };
         let nodes = cluster.node_ids().filter(|&id| cluster.node(id).schedulable());
-        self.packed(&members, pack(&kinds, nodes.map(bin).collect(), &mut { STEPS }))
+        self.packed(&members, pack(&kinds, nodes.map(bin).collect(), &mut { self.steps }))
     }
 
     /// The groups of whole GPUs as kinds of instances, those of equal requests as one. Shares are left out: what they

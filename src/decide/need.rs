@@ -1,7 +1,7 @@
 //! What a request asks of a single node, worked out once for all jobs that share it.
 
 use crate::anchor::{PoolState, State};
-use crate::cluster::{Cluster, Node, NodeId, PoolId, Request, RequestId, WHOLE_GPU, Within};
+use crate::cluster::{Cluster, GroupedJob, Node, NodeId, PoolId, Request, RequestId, WHOLE_GPU, Within};
 
 /// A request, resolved against the pools of a cluster.
 #[derive(Clone, Debug)]
@@ -129,22 +129,37 @@ impl Need {
     }
 }
 
-/// The needs of all requests seen so far, by request number.
+/// The needs of the requests that somebody asked for, by request number: what runs may have thousands of others.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Needs {
-    needs: Vec<Need>,
+    needs: Vec<Option<Box<Need>>>,
 }
 
 impl Needs {
-    /// Resolves the requests that are new since the last call.
-    pub(super) fn update(&mut self, cluster: &Cluster) {
-        for request in &cluster.requests()[self.needs.len().min(cluster.requests().len())..] {
-            self.needs.push(Need::new(cluster, request));
+    /// Works out the need of a request, unless that was done before.
+    #[inline(always)]
+    pub(super) fn resolve(&mut self, cluster: &Cluster, request: RequestId) {
+        if self.needs.get(request.index()).is_none_or(Option::is_none) {
+            self.work_out(cluster, request);
         }
     }
 
-    /// The need of a request, which was there at the last update.
+    /// The same of all groups of a job.
+    pub(super) fn resolve_groups(&mut self, cluster: &Cluster, job: GroupedJob) {
+        job.jobs().for_each(|group| self.resolve(cluster, cluster.job(group).request()));
+    }
+
+    #[cold]
+    fn work_out(&mut self, cluster: &Cluster, request: RequestId) {
+        if self.needs.len() <= request.index() {
+            self.needs.resize(cluster.requests().len(), None);
+        }
+        self.needs[request.index()] = Some(Box::new(Need::new(cluster, cluster.request(request))));
+    }
+
+    /// The need of a request, which must have been worked out.
     pub(super) fn of(&self, request: RequestId) -> &Need {
-        &self.needs[request.index()]
+        let need = self.needs[request.index()].as_deref();
+        need.expect("every decision begins with the needs of its requests")
     }
 }

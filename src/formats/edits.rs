@@ -8,7 +8,10 @@ use super::candidates::{MoveSpec, SeatSpec};
 
 /// One thing that happened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase", expecting = "an object that is an edit: start, wait, end, moves, cordon or uncordon")]
+#[serde(
+    rename_all = "lowercase",
+    expecting = "an object that is an edit: start, wait, end, moves, cordon, uncordon or gang"
+)]
 pub enum EditSpec {
     /// A job runs now: an element of `running` of a snapshot.
     Start(StartSpec),
@@ -22,6 +25,8 @@ pub enum EditSpec {
     Cordon(String),
     /// A node takes instances again.
     Uncordon(String),
+    /// What is known of a gang whose parts start one by one, whether or not any of them is there yet.
+    Gang(GangSpec),
 }
 
 /// A job that runs.
@@ -71,12 +76,33 @@ pub struct WaitSpec {
     pub job: String,
     /// Its GPUs, 0 to 16.
     pub gpus: u8,
+    /// Its milli-cores.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cpu_milli: u32,
+    /// Its MiB.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub memory_mib: u32,
     /// The gang that it is a part of, where the parts of a gang start one by one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gang: Option<String>,
     /// How many parts must be there for the gang to start; without, those that are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gang_size: Option<u32>,
+}
+
+/// What is known of a gang whose parts start one by one. It stands in place of what the parts said, and of what was said
+/// before; with nothing but its name, nothing is known any more.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "an object that is a gang")]
+pub struct GangSpec {
+    /// Its name.
+    pub gang: String,
+    /// How many parts must be there for it to start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<u32>,
+    /// What all of its parts must be in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within: Option<WithinSpec>,
 }
 
 /// The word for [`crate::cluster::Within`].
@@ -87,6 +113,15 @@ pub enum WithinSpec {
     Domain,
     /// One rack.
     Rack,
+}
+
+impl From<crate::cluster::Within> for WithinSpec {
+    fn from(within: crate::cluster::Within) -> Self {
+        match within {
+            crate::cluster::Within::Domain => Self::Domain,
+            crate::cluster::Within::Rack => Self::Rack,
+        }
+    }
 }
 
 impl From<WithinSpec> for crate::cluster::Within {
@@ -125,6 +160,9 @@ mod tests {
             r#"{"moves":[{"job":"a","instance":0,"node":"m"}]}"#,
             r#"{"cordon":"n"}"#,
             r#"{"uncordon":"n"}"#,
+            r#"{"wait":{"job":"b","gpus":8,"cpu_milli":4000,"memory_mib":1}}"#,
+            r#"{"gang":{"gang":"g","size":4,"within":"domain"}}"#,
+            r#"{"gang":{"gang":"g"}}"#,
         ];
         for line in lines {
             let edit: EditSpec = serde_json::from_str(line).unwrap();

@@ -4,6 +4,7 @@ mod budget;
 mod claim;
 mod device;
 mod gang;
+mod holding;
 mod kinds;
 mod listing;
 mod node;
@@ -24,9 +25,13 @@ use super::dump::{Assembled, Handles, Import, Tally, WaitingJob, assemble, name_
 use super::error::FormatError;
 use super::snapshot::{Snapshot, overcommitted};
 use super::source::Source;
+pub use holding::{Holding, Holdings, holdings};
 use listing::Listing;
 pub use topology::TopologyKeys;
-pub use view::{NodeView, PodView, read_node_view, read_pod_view};
+pub use view::{
+    ClaimView, NodeView, PodGroupView, PodView, SliceView, read_claim_view, read_node_view, read_pod_group_view,
+    read_pod_view, read_slice_view,
+};
 
 /// Reads the files of one dump, each of which may be gzip'd, and one standard input.
 ///
@@ -132,9 +137,13 @@ fn import(input: &str, mut listing: Listing, keys: Option<&TopologyKeys>) -> Res
         return Err(FormatError::new(input, text));
     }
     let mut tally = Tally::new(input);
-    let (keys, chosen) = TopologyKeys::choose(keys, &listing.topology_keys, &listing.nodes);
-    if chosen && !keys.keys().is_empty() {
+    let is_given = keys.is_some();
+    let (keys, unused) = TopologyKeys::choose(keys, &listing.topology_keys, &listing.nodes);
+    if !is_given && !keys.keys().is_empty() {
         tally.met("labels that say where nodes are, outermost first", &keys.keys().join(", "));
+    }
+    if is_given && !listing.nodes.is_empty() {
+        unused.iter().for_each(|key| tally.met("labels that would say where nodes are, and that no node has", key));
     }
     let mut running = running::running(&mut listing, &keys, &mut tally);
     let mut later = Tally::new(input);

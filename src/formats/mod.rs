@@ -43,14 +43,15 @@ pub use acme::{read_acme, read_acme_from};
 pub use alibaba::{read_alibaba_2026, read_alibaba_2026_from, read_alibaba_2026_jobs, read_alibaba_2026_jobs_from};
 pub use candidates::{CandidateSpec, MoveSpec, SeatSpec, read_candidates, read_candidates_from};
 pub use dump::{Handles, Import, WaitingGroup, WaitingJob};
-pub use edits::{EditSpec, StartSpec, WaitSpec, WithinSpec};
+pub use edits::{EditSpec, GangSpec, StartSpec, WaitSpec, WithinSpec};
 pub use error::{FormatError, Note};
 pub use gather::{LeftOut, Trace, TraceReport};
 pub use helios::{read_helios, read_helios_from};
 pub use job::MAX_SECONDS;
 pub use journal::Journal;
 pub use kubernetes::{
-    NodeView, PodView, TopologyKeys, read_kubernetes, read_kubernetes_from, read_node_view, read_pod_view,
+    ClaimView, Holding, Holdings, NodeView, PodGroupView, PodView, SliceView, TopologyKeys, holdings, read_claim_view,
+    read_kubernetes, read_kubernetes_from, read_node_view, read_pod_group_view, read_pod_view, read_slice_view,
 };
 pub use node_events::{read_node_events, read_node_events_from};
 pub use openb::{read_openb_nodes, read_openb_nodes_from, read_openb_pods, read_openb_pods_from};

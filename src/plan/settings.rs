@@ -6,12 +6,13 @@ use crate::cluster::{Cluster, JobId};
 /// Steps of a search, as many as it takes in practice: some tens of seconds, so that it is seldom the clock that ends it.
 pub const STEPS: u64 = 6_000_000;
 
-/// Pins the running jobs that a selector names: a name, in which `*` is any text and `?` any one byte. False if there is
-/// none.
+/// Pins the running jobs that a selector names: a name, in which `*` is any text and `?` any one byte. The name of a job of
+/// several groups names all of them. False if there is none.
 pub fn pin(cluster: &Cluster, selector: &str, movable: &mut [bool]) -> bool {
     let mut found = false;
     for job in cluster.job_ids().filter(|&job| cluster.job(job).runs()) {
-        if matches_selector(selector.as_bytes(), cluster.job_name(job).as_bytes()) {
+        let names = [cluster.job_name(job), cluster.whole_job_name(job)];
+        if names.iter().any(|name| matches_selector(selector.as_bytes(), name.as_bytes())) {
             movable[job.index()] = false;
             found = true;
         }

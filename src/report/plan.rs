@@ -322,7 +322,10 @@ impl PlanReport<'_> {
             let jobs = if plan.jobs_optimal && self.cost != Cost::Jobs { ", and the fewest jobs" } else { "" };
             format!("the fewest {least}{then}{jobs}")
         } else {
-            format!("no plan has fewer than {} {least}", grouped(plan.lower_bound.unwrap_or(0)))
+            match plan.lower_bound.unwrap_or(0) {
+                0 => "nothing".to_owned(),
+                bound => format!("no plan has fewer than {} {least}", grouped(bound)),
+            }
         };
         let seconds = plan.seconds(self.cluster);
         let mut facts = vec![

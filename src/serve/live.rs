@@ -19,7 +19,7 @@ use crate::evaluate::Backend;
 use crate::formats::{EditSpec, Snapshot, read_cluster_from, write_cluster};
 use applied::Applied;
 pub use applied::{MOST_IDS, MOST_KEPT_BYTES};
-pub use gangs::{Gang, Gangs};
+pub use gangs::{Asks, Gang, Gangs};
 use picture::Pictures;
 pub use picture::{GangRoom, NodeRow, Picture, Product, Topology, Totals};
 pub use place::{PlaceCall, Show};

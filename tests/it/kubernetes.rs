@@ -248,8 +248,8 @@ const UNLIKE: &str = r#"items:
 - {kind: Node, metadata: {name: n0, labels: {a.b/row: r, a.b/rack: k0}}, status: {allocatable: {nvidia.com/gpu: 8}}}
 - {kind: Node, metadata: {name: n1, labels: {a.b/row: r, a.b/rack: k0}}, status: {allocatable: {nvidia.com/gpu: 8}}}
 - {kind: Node, metadata: {name: n2, labels: {a.b/row: r, a.b/rack: k1}}, status: {allocatable: {nvidia.com/gpu: 8}}}
-- {kind: Pod, metadata: {name: g0, ANN, labels: {ray.io/cluster: g}}, spec: {nodeName: n0, containers: [{resources: {limits: {nvidia.com/gpu: 2}}}]}}
-- {kind: Pod, metadata: {name: g1, ANN, labels: {ray.io/cluster: g}}, spec: {nodeName: n1, containers: [{resources: {limits: {nvidia.com/gpu: 1}}}]}}
+- {kind: Pod, metadata: {name: g0, ANN, labels: {ray.io/cluster: g}, ownerReferences: [{kind: RayCluster, name: g, uid: u}]}, spec: {nodeName: n0, containers: [{resources: {limits: {nvidia.com/gpu: 2}}}]}}
+- {kind: Pod, metadata: {name: g1, ANN, labels: {ray.io/cluster: g}, ownerReferences: [{kind: RayCluster, name: g, uid: u}]}, spec: {nodeName: n1, containers: [{resources: {limits: {nvidia.com/gpu: 1}}}]}}
 - {kind: Pod, metadata: {name: x}, spec: {nodeName: n1, containers: [{resources: {limits: {nvidia.com/gpu: 6}}}]}}
 - {kind: Pod, metadata: {name: y}, spec: {nodeName: n2, containers: [{resources: {limits: {nvidia.com/gpu: 6}}}]}}
 - {kind: Pod, metadata: {name: w}, spec: {containers: [{resources: {limits: {nvidia.com/gpu: 8}}}]}}
@@ -275,4 +275,77 @@ fn running_pods_of_a_gang_that_are_unlike_stay_together() {
     assert_eq!(planned("annotations: {}"), (Some(true), None, 1));
     let bound = "annotations: {kai.scheduler/topology-required-placement: a.b/rack}";
     assert_eq!(planned(bound), (Some(false), Some(NoPlan::Pinned), 0));
+}
+
+/// A dump of two kinds of nodes, and of pods of one gang that run: name, more of its metadata, more of its spec, and the node.
+fn gang_of(pods: &[(&str, &str, &str, &str)]) -> Cluster {
+    let mut text = "items:\n".to_owned();
+    for (name, kind, row) in [("a0", "a", "x"), ("a1", "a", "x"), ("b0", "b", "y")] {
+        writeln!(
+            text,
+            "- {{kind: Node, metadata: {{name: {name}, labels: {{kind: {kind}, row: {row}, rack: r}}}}, status: {{allocatable: \
+             {{nvidia.com/gpu: 8}}}}}}"
+        )
+        .unwrap();
+    }
+    for (name, metadata, spec, node) in pods {
+        writeln!(
+            text,
+            "- {{kind: Pod, metadata: {{name: {name}, labels: {{ray.io/cluster: g}}{metadata}}}, spec: {{nodeName: {node}{spec}, \
+             containers: [{{resources: {{limits: {{nvidia.com/gpu: 2}}}}}}]}}}}"
+        )
+        .unwrap();
+    }
+    let keys: TopologyKeys = "row,rack".parse().unwrap();
+    read_kubernetes_from("dump", text.as_bytes(), Some(&keys)).unwrap().snapshot.cluster
+}
+
+const OWNED: &str = ", ownerReferences: [{kind: RayCluster, name: g, uid: u}]";
+
+#[test]
+fn each_pod_of_a_running_gang_keeps_its_own_wishes_whichever_comes_first() {
+    let bound = format!("{OWNED}, annotations: {{kai.scheduler/topology-required-placement: rack}}");
+    let launcher = ("launcher", OWNED, "", "a0");
+    let worker = ("worker", &*bound, ", nodeSelector: {kind: a}", "a1");
+    for pods in [[launcher, worker], [worker, launcher]] {
+        let cluster = gang_of(&pods);
+        let whole = cluster.find_grouped_job("default/g").unwrap();
+        let mut allowed: Vec<usize> = whole
+            .jobs()
+            .map(|job| cluster.request_of(job).models.as_ref().map_or(0, |models| models.len()))
+            .collect();
+        allowed.sort_unstable();
+        assert_eq!(allowed, [0, 1], "any for the launcher, one for the worker");
+        assert!(whole.jobs().all(|job| cluster.request_of(job).within == Some(Within::Rack)));
+    }
+}
+
+#[test]
+fn what_nothing_makes_again_or_what_ends_is_not_moved() {
+    let ending = format!("{OWNED}, deletionTimestamp: 2026-01-01T00:00:00Z");
+    for (metadata, moves) in [(OWNED, true), ("", false), (&ending, false)] {
+        let cluster = gang_of(&[("one", metadata, "", "a0")]);
+        let job = cluster.find_job("default/g").unwrap();
+        assert_eq!(cluster.job(job).migratable(), moves, "{metadata:?}");
+    }
+}
+
+#[test]
+fn labels_that_are_not_there_are_told() {
+    let node = |name: &str, labels: &str| {
+        format!("- {{kind: Node, metadata: {{name: {name}, labels: {{{labels}}}}}, status: {{allocatable: {{nvidia.com/gpu: 8}}}}}}\n")
+    };
+    let text = format!("items:\n{}{}{}", node("n0", "row: a, rack: r"), node("n1", "row: a"), node("n2", "rack: r"));
+    let read = |keys: &str| {
+        let import = read_kubernetes_from("dump", text.as_bytes(), Some(&keys.parse().unwrap())).unwrap();
+        let cluster = &import.snapshot.cluster;
+        let racks = cluster.node_ids().map(|node| cluster.node(node).region(Within::Rack).is_some()).collect::<Vec<_>>();
+        (racks, import.snapshot.notes.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+    };
+    let (racks, notes) = read("row,rack");
+    assert_eq!(racks, [true, false, true]);
+    assert!(notes.contains("nodes without one of the labels that say where nodes are"), "{notes}");
+    let (racks, notes) = read("row,rakc");
+    assert_eq!(racks, [true, true, false]);
+    assert!(notes.contains("labels that would say where nodes are, and that no node has: 1 (rakc)"), "{notes}");
 }

@@ -10,6 +10,7 @@ mod load;
 mod metrics;
 mod page;
 mod security;
+mod watch;
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};

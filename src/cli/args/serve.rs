@@ -42,7 +42,7 @@ pub(in super::super) struct ServeArgs {
     /// How long a call may take, in milliseconds, whatever its caller would wait
     #[arg(long, value_name = "MS", default_value_t = 30_000, value_parser = integer::<u32>(1..=3_600_000))]
     pub(in super::super) call_timeout: u32,
-    /// Follow a live cluster: nodes and pods as the API server tells of them; clients change nothing then
+    /// Follow a live cluster: nodes, pods, pod groups and claims as the API server tells; clients change nothing then
     #[arg(long, value_enum, conflicts_with = "cluster")]
     pub(in super::super) watch: Option<Watch>,
     /// For --watch: how to reach the API server [default: KUBECONFIG, ~/.kube/config, or the pod's service account]

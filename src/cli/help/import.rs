@@ -9,9 +9,10 @@ KAI:
 Pods with GPUs are jobs by their gang: schedulingGroup, else the annotations or
 labels of Volcano, KAI, coscheduling, Kueue, JobSet, LeaderWorkerSet, Kubeflow,
 Ray and Job, else their owner, if that is none that makes pods one by one. A pod
-is moved unless nothing would make it again, a DaemonSet made it, or it is marked
-as not safe to evict, or its PodDisruptionBudget allows no disruption now (pdb may
-be left out). Pods without GPUs hold CPU and memory, NODE/without-gpus.
+is moved unless it has no owner that would make it again, ends, is of a DaemonSet,
+is marked as not safe to evict, or its PodDisruptionBudget allows no disruption
+now (pdb may be left out). Pods without GPUs hold CPU and memory,
+NODE/without-gpus.
 Devices are those that the kubelet reports (status.containerStatuses[]
 .allocatedResourcesStatus, 1.36) or that a ResourceClaim was given (get
 resourceclaims,resourceslices too), else what HAMi, Volcano, Koordinator, Alibaba's

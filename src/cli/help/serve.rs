@@ -9,7 +9,8 @@ none; a change with an id is made once, however often it is sent.
   GET  /v1/cluster     what is here now
   GET  /v1/version
   POST /v1/edits       {\"version\":…, \"id\":\"…\", \"edits\":[{\"start\":{…}}, {\"end\":\"a\"},
-                        {\"moves\":[…]}, {\"cordon\":\"n\"}, {\"uncordon\":\"n\"}]}
+                        {\"moves\":[…]}, {\"cordon\":\"n\"}, {\"uncordon\":\"n\"},
+                        {\"gang\":{\"gang\":\"g\",\"size\":4,\"within\":\"rack\"}}]}
   POST /v1/score       {\"version\":…, \"queue\":[…], \"candidates\":[…]}
   POST /v1/place       {\"version\":…, \"id\":\"…\", \"queue\":[…], \"policy\":\"compass\",
                         \"commit\":false}

@@ -37,8 +37,8 @@ impl CommitLoop<'_> {
 
     /// Places all groups as the policy does by itself; else says why not. Nobody makes room for several groups.
     fn place_groups(&mut self, job: GroupedJob, index: usize) -> Option<Refusal> {
-        self.needs.update(self.state.cluster());
-        let groups = Groups::new(self.state.cluster(), &self.needs, job);
+        self.needs.resolve_groups(self.state.cluster(), job);
+        let groups = Groups::new(self.state.cluster(), &self.needs, job, self.group_steps);
         let method = self.options.policy.method();
         if let Some(refusal) = refused_at_once(&groups, self.state, method) {
             return Some(refusal);

@@ -42,7 +42,8 @@ pub(in crate::formats) struct Held {
 pub(in crate::formats) struct DumpJob {
     pub(in crate::formats) name: String,
     pub(in crate::formats) pinned: bool,
-    pub(in crate::formats) models: Vec<String>,
+    /// The models that instances may have, list by list; an empty list, or none at all, is for any.
+    pub(in crate::formats) models: Vec<Vec<String>>,
     pub(in crate::formats) within: Option<Within>,
     pub(in crate::formats) times: JobTimes,
     pub(in crate::formats) seats: Vec<DumpSeat>,
@@ -58,8 +59,23 @@ pub(in crate::formats) struct DumpSeat {
     pub(in crate::formats) devices: Option<GpuMask>,
     pub(in crate::formats) cpu_milli: u64,
     pub(in crate::formats) memory_mib: u64,
+    /// Which of the lists of its job's models is its own.
+    pub(in crate::formats) models: u16,
     /// Its pod's place among those that the dump's reader lists, where it lists any.
     pub(in crate::formats) pod: Option<u32>,
+}
+
+impl DumpJob {
+    /// Lets instances have the models that they have: they run where they run, whatever is asked now.
+    pub(in crate::formats) fn allow_what_runs(&mut self, nodes: &[DumpNode]) {
+        for seat in &self.seats {
+            let Some(models) = self.models.get_mut(usize::from(seat.models)).filter(|models| !models.is_empty()) else {
+                continue;
+            };
+            let here = nodes[seat.node as usize].model.as_ref();
+            models.extend(here.filter(|here| !models.contains(here)).cloned());
+        }
+    }
 }
 
 /// A cluster made of a dump.
@@ -256,7 +272,7 @@ impl<'a> Desk<'a> {
             while names.contains(&name) {
                 name.push('\'');
             }
-            let seat = DumpSeat { node: at as u32, gpus, devices, cpu_milli, memory_mib, pod: None };
+            let seat = DumpSeat { node: at as u32, gpus, devices, cpu_milli, memory_mib, ..DumpSeat::default() };
             unknown.push(DumpJob { name, pinned: true, seats: vec![seat], ..DumpJob::default() });
         }
         unknown
@@ -281,9 +297,9 @@ fn add(
 ) -> Result<(), BuildError> {
     let mut groups: Vec<(DumpSeat, Vec<Seat>, Vec<Option<u32>>)> = Vec::new();
     let mut found = FxHashMap::default();
-    for &DumpSeat { node, gpus, devices, cpu_milli, memory_mib, pod } in &job.seats {
-        let like = DumpSeat { node: 0, gpus, devices: None, cpu_milli, memory_mib, pod: None };
-        let at = *found.entry((gpus, cpu_milli, memory_mib)).or_insert_with(|| {
+    for &DumpSeat { node, gpus, devices, cpu_milli, memory_mib, models, pod } in &job.seats {
+        let like = DumpSeat { node: 0, gpus, devices: None, cpu_milli, memory_mib, models, pod: None };
+        let at = *found.entry((gpus, cpu_milli, memory_mib, models)).or_insert_with(|| {
             groups.push((like, Vec::new(), Vec::new()));
             groups.len() - 1
         });
@@ -299,7 +315,6 @@ fn add(
         tally
             .met("jobs whose instances are unlike and whose groups' names are taken, taken as several jobs", &job.name);
     }
-    let models: Vec<&str> = job.models.iter().map(String::as_str).collect();
     for (at, (like, seats, pods)) in groups.into_iter().enumerate() {
         let mut name = job.name.clone();
         if several {
@@ -308,6 +323,8 @@ fn add(
                 name.push('\'');
             }
         }
+        let models: Vec<&str> =
+            job.models.get(usize::from(like.models)).into_iter().flatten().map(String::as_str).collect();
         let amount = |amount: u64| amount.min(u64::from(MAX_AMOUNT)) as u32;
         let spec = JobSpec {
             name: &name,

@@ -9,19 +9,19 @@ use super::object::{Metadata, Spec, Status};
 use super::pod::namespace;
 
 /// A claim and the whole GPUs that were allocated to it.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ClaimRecord {
     /// Namespace and name.
-    name: String,
+    pub(super) name: String,
     minors: Vec<String>,
     /// It has something of a GPU that is no whole one.
     parts: bool,
 }
 
 /// The whole GPUs that a driver offers on a node.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct SliceRecord {
-    node: String,
+    pub(super) node: String,
     pool: String,
     generation: u64,
     gpus: u64,
@@ -66,10 +66,10 @@ impl SliceRecord {
     }
 }
 
-/// Adds what claims and slices say to the pods and the nodes.
-pub(super) fn resolve(listing: &mut Listing, tally: &mut Tally) {
+/// The whole GPUs that slices offer, by node.
+pub(super) fn offered<'a>(slices: impl Iterator<Item = &'a SliceRecord>) -> FxHashMap<&'a str, u64> {
     let mut newest: FxHashMap<(&str, &str), (u64, u64)> = FxHashMap::default();
-    for slice in &listing.slices {
+    for slice in slices {
         let (generation, gpus) = newest.entry((&slice.node, &slice.pool)).or_default();
         // Slices of an older generation are about to go.
         match slice.generation.cmp(generation) {
@@ -82,6 +82,31 @@ pub(super) fn resolve(listing: &mut Listing, tally: &mut Tally) {
     for ((node, _), (_, gpus)) in newest {
         *offered.entry(node).or_default() += gpus;
     }
+    offered
+}
+
+/// The whole GPUs and the devices of a pod that asks for `gpus` of them, of which something else may say that they are
+/// `devices`, and that has devices of these minor numbers by claims.
+fn with_claimed(gpus: &mut u64, devices: &mut Devices, minors: &[&str]) {
+    // A claim that stands for the request of a resource is counted there.
+    if *gpus == 0 {
+        *gpus = minors.len() as u64;
+    }
+    let claimed = Devices::minors(minors);
+    if claimed.count() == *gpus && *devices == Devices::Unknown {
+        *devices = claimed;
+    }
+}
+
+/// The same of a pod that holds these claims, which no other pod holds before it.
+pub(super) fn with_claims<'a>(gpus: &mut u64, devices: &mut Devices, claims: impl Iterator<Item = &'a ClaimRecord>) {
+    let minors: Vec<&str> = claims.flat_map(|claim| claim.minors.iter().map(String::as_str)).collect();
+    with_claimed(gpus, devices, &minors);
+}
+
+/// Adds what claims and slices say to the pods and the nodes.
+pub(super) fn resolve(listing: &mut Listing, tally: &mut Tally) {
+    let offered = offered(listing.slices.iter());
     for node in listing.nodes.iter_mut().filter(|node| node.devices == 0) {
         let gpus = offered.get(node.name.as_str()).copied().unwrap_or(0);
         (node.gpus, node.devices) = (gpus, gpus);
@@ -107,13 +132,6 @@ pub(super) fn resolve(listing: &mut Listing, tally: &mut Tally) {
                 }
             }
         }
-        let devices = Devices::minors(&minors);
-        // A claim that stands for the request of a resource is counted there.
-        if pod.request.gpus == 0 {
-            pod.request.gpus = minors.len() as u64;
-        }
-        if devices.count() == pod.request.gpus && pod.devices == Devices::Unknown {
-            pod.devices = devices;
-        }
+        with_claimed(&mut pod.request.gpus, &mut pod.devices, &minors);
     }
 }

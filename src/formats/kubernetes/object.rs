@@ -82,7 +82,7 @@ lean! {
         uid: Text,
     }
 
-    /// The wishes of a node, a pod, a topology or a budget, or what a slice offers.
+    /// The wishes of a node, a pod, a group of pods, a topology or a budget, or what a slice offers.
     Spec {
         unschedulable: bool,
         taints: Vec<Taint>,
@@ -103,6 +103,29 @@ lean! {
         pool: Pool,
         devices: Vec<OfferedDevice>,
         selector: Option<LabelSelector>,
+        min_member: i64,
+        scheduling_policy: SchedulingPolicy,
+        scheduling_constraints: SchedulingConstraints,
+    }
+
+    /// How the pods of a group start.
+    SchedulingPolicy {
+        gang: GangPolicy,
+    }
+
+    /// Together.
+    GangPolicy {
+        min_count: i64,
+    }
+
+    /// What binds the pods of a group.
+    SchedulingConstraints {
+        topology: Vec<TopologyConstraint>,
+    }
+
+    /// A label whose value all of them must share.
+    TopologyConstraint {
+        key: String,
     }
 
     /// Which pods a budget is for.

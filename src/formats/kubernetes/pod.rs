@@ -75,7 +75,9 @@ impl PodRecord {
             .any(|wish| !wish.required_during_scheduling_ignored_during_execution.is_empty())
             || !spec.topology_spread_constraints.is_empty();
         let mut pod = Self {
-            pinned: metadata.owner_references.is_empty() && gang.is_none()
+            // Whatever nothing would make again, or is about to end, is not moved.
+            pinned: metadata.owner_references.is_empty()
+                || !metadata.deletion_timestamp.0.is_empty()
                 || made_by("DaemonSet")
                 || made_by("Node")
                 || reserves

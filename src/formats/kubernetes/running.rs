@@ -113,6 +113,9 @@ fn is_kept(node: &NodeRecord, tally: &mut Tally) -> bool {
 
 fn node(record: &NodeRecord, keys: &TopologyKeys, kinds: &Kinds, tally: &mut Tally) -> DumpNode {
     let place = keys.place(record);
+    if place.lacks {
+        tally.met("nodes without one of the labels that say where nodes are; without the innermost, in no rack", &record.name);
+    }
     let closed = kinds.closed(record);
     if let Some(why) = closed {
         tally.met(why, &record.name);
@@ -194,6 +197,7 @@ impl Jobs<'_> {
                 cpu_milli: pod.request.cpu_milli,
                 memory_mib: pod.request.memory_mib,
                 pod: Some(self.pods.len() as u32),
+                ..DumpSeat::default()
             };
             self.pods.push(pod.name.clone());
             self.add(pod, seat, tally);
@@ -212,18 +216,27 @@ impl Jobs<'_> {
             _ => ((pod.name.clone(), ""), None),
         };
         let at = *self.by_name.entry(key).or_insert_with_key(|(name, by_what)| {
-            let models = match self.kinds.allowed(pod) {
-                Allowed::These(models) => models,
-                Allowed::Nowhere | Allowed::Certain => Vec::new(),
-            };
             let name = self.names.take(name.clone(), by_what);
-            let job = DumpJob { name, models, ..DumpJob::default() };
-            self.jobs.push(Member { job, by, together: pod.together.clone() });
+            self.jobs.push(Member { job: DumpJob { name, ..DumpJob::default() }, by, together: None });
             self.jobs.len() - 1
         });
-        let member = &mut self.jobs[at].job;
-        member.pinned |= pod.pinned || self.kinds.allowed(pod) == Allowed::Certain;
-        member.seats.push(seat);
+        let Member { job: member, together, .. } = &mut self.jobs[at];
+        if together.is_none() {
+            together.clone_from(&pod.together);
+        }
+        let (models, is_certain) = match self.kinds.allowed(pod) {
+            Allowed::These(models) => (models, false),
+            Allowed::Nowhere => (Vec::new(), false),
+            Allowed::Certain => (Vec::new(), true),
+        };
+        member.pinned |= pod.pinned || is_certain;
+        let known = member.models.iter().position(|known| *known == models);
+        let models = known.unwrap_or_else(|| {
+            member.models.push(models);
+            member.models.len() - 1
+        });
+        // A job of more kinds of pods than can be told apart takes the rest for the last of them.
+        member.seats.push(DumpSeat { models: models.min(usize::from(u16::MAX)) as u16, ..seat });
         if member.pinned {
             return;
         }
@@ -258,29 +271,26 @@ impl Jobs<'_> {
             if let Some(by) = by {
                 tally.met(format!("running jobs whose pods are one by {by}"), &job.name);
             }
-            job.within = together.and_then(|key| within(keys, &key)).filter(|&within| {
+            let is_bound = together.is_some();
+            job.within = together.and_then(|key| keys.within(&key)).filter(|&within| {
                 let place = |seat: &DumpSeat| {
                     let node = &nodes[seat.node as usize];
                     (&node.rack, (within == Within::Domain).then_some(&node.domain))
                 };
                 job.seats.iter().all(|seat| place(seat) == place(&job.seats[0]))
             });
-            // It runs where it runs, whatever its pods ask for now.
-            if !job.models.is_empty() {
-                for seat in &job.seats {
-                    let here = nodes[seat.node as usize].model.as_ref();
-                    job.models.extend(here.filter(|here| !job.models.contains(here)).cloned());
-                }
+            if is_bound && job.within.is_none() {
+                tally.met(
+                    "running jobs that must share a level that is neither domain nor rack here, or do not share it: nothing \
+                     keeps them together",
+                    &job.name,
+                );
             }
+            job.allow_what_runs(nodes);
             job
         };
         (jobs.into_iter().map(finish).collect(), names)
     }
-}
-
-/// The bond between the pods of a gang that must share the value of this label.
-pub(super) fn within(keys: &TopologyKeys, key: &str) -> Option<Within> {
-    keys.level(key).map(|is_domain| if is_domain { Within::Domain } else { Within::Rack })
 }
 
 /// Names that jobs have. A pod and a gang may be called the same.

@@ -51,7 +51,7 @@ impl FromStr for TopologyKeys {
             return Ok(Self(keys.iter().map(|&key| key.to_owned()).collect()));
         }
         let keys: Vec<String> = text.split(',').map(|key| key.trim().to_owned()).collect();
-        let is_label = |key: &String| !key.is_empty() && !key.contains(char::is_whitespace) && key.contains(['/', '.']);
+        let is_label = |key: &String| !key.is_empty() && !key.contains(char::is_whitespace);
         if keys.iter().all(is_label) {
             return Ok(Self(keys));
         }
@@ -65,25 +65,42 @@ impl FromStr for TopologyKeys {
 pub(super) struct Place {
     pub(super) domain: Option<String>,
     pub(super) rack: Option<String>,
+    /// Whether it has one of the labels that make up a rack, and lacks another.
+    pub(super) lacks: bool,
 }
 
 impl TopologyKeys {
     /// Those that the user gave, else the levels of a topology that the dump has, else the first preset that any node has a
-    /// label of. The flag is true for what was chosen here.
-    pub(super) fn choose(given: Option<&Self>, levels: &[String], nodes: &[NodeRecord]) -> (Self, bool) {
-        if let Some(given) = given {
-            return (given.clone(), false);
+    /// label of; of these the ones that any node has, and then those that none has.
+    pub(super) fn choose(given: Option<&Self>, levels: &[String], nodes: &[NodeRecord]) -> (Self, Vec<String>) {
+        let is_used = |key: &str| nodes.iter().any(|node| !node.label(key).is_empty());
+        match given {
+            Some(given) => given.clone().in_use(is_used),
+            None if !levels.is_empty() => Self(levels.to_vec()).in_use(is_used),
+            None => (Self::first_preset(is_used), Vec::new()),
         }
-        if !levels.is_empty() {
-            return (Self(levels.to_vec()), true);
-        }
-        (Self::first_preset(|key| nodes.iter().any(|node| !node.label(key).is_empty())), true)
     }
 
-    /// The first preset that has a label which is in use; no labels if none has.
+    /// Those that are in use, and those that are not.
+    pub(super) fn in_use(self, is_used: impl Fn(&str) -> bool) -> (Self, Vec<String>) {
+        let (used, unused) = self.0.into_iter().partition(|key| is_used(key));
+        (Self(used), unused)
+    }
+
+    /// The labels in use of the first preset that has any.
     pub(super) fn first_preset(is_used: impl Fn(&str) -> bool) -> Self {
         let preset = PRESETS.iter().find(|(_, keys)| keys.iter().any(|key| is_used(key)));
-        Self(preset.map_or(&[][..], |(_, keys)| keys).iter().map(|&key| key.to_owned()).collect())
+        let keys = preset.map_or(&[][..], |(_, keys)| keys);
+        Self(keys.iter().map(|&key| key.to_owned()).collect()).in_use(is_used).0
+    }
+
+    /// Which are in use of the labels that the user gave, else of those of all presets: a mask, of the first 64.
+    pub(super) fn mask(given: Option<&Self>, is_used: impl Fn(&str) -> bool) -> u64 {
+        let mask = |mask, (at, key): (usize, &str)| mask | u64::from(is_used(key)) << at;
+        match given {
+            Some(given) => given.0.iter().map(String::as_str).take(64).enumerate().fold(0, mask),
+            None => PRESETS.iter().flat_map(|(_, keys)| *keys).copied().enumerate().fold(0, mask),
+        }
     }
 
     /// The labels.
@@ -99,8 +116,15 @@ impl TopologyKeys {
         // A clique says itself which domain a node is in, whatever the levels are.
         let domain = mine.rev().chain([DOMAINS[0]]).map(|key| node.label(key)).find(|value| is_clique(value));
         let levels = self.0.iter().filter(|key| !is_domain(key) && key.as_str() != HOST);
-        let path: Vec<&str> = levels.map(|key| node.label(key)).filter(|value| !value.is_empty()).collect();
-        Place { domain: domain.map(str::to_owned), rack: (!path.is_empty()).then(|| path.join("/")) }
+        let labels: Vec<&str> = levels.map(|key| node.label(key)).collect();
+        let path: Vec<&str> = labels.iter().copied().filter(|value| !value.is_empty()).collect();
+        // What is known of a node without the innermost label is some larger part, and no rack.
+        let is_in_rack = labels.last().is_some_and(|rack| !rack.is_empty());
+        Place {
+            domain: domain.map(str::to_owned),
+            rack: is_in_rack.then(|| path.join("/")),
+            lacks: !path.is_empty() && path.len() < labels.len(),
+        }
     }
 
     /// Whether a level is the domain (true), the innermost level beside it, which is the rack (false), or neither.
@@ -128,7 +152,7 @@ mod tests {
             ..NodeRecord::default()
         };
         let place = |keys: &str, labels: &[(&str, &str)]| {
-            let Place { domain, rack } = keys.parse::<TopologyKeys>().unwrap().place(&node(labels));
+            let Place { domain, rack, .. } = keys.parse::<TopologyKeys>().unwrap().place(&node(labels));
             (domain.unwrap_or_default(), rack.unwrap_or_default())
         };
         let pair = |domain: &str, rack: &str| (domain.to_owned(), rack.to_owned());
@@ -140,7 +164,10 @@ mod tests {
         assert_eq!(place("a.b/x,kubernetes.io/hostname", &[("a.b/x", "1"), (HOST, "n")]), pair("", "1"));
         assert_eq!("nvidia".parse::<TopologyKeys>().unwrap().level("network.topology.nvidia.com/leaf"), Some(false));
         assert_eq!("nvidia".parse::<TopologyKeys>().unwrap().level("nvidia.com/gpu.clique"), Some(true));
-        for bad in ["", "x", "a.b/c,", "a b.c"] {
+        // Without the innermost label a node is in no rack; without another it is in one.
+        assert_eq!(place("row,rack", &[("row", "a")]), pair("", ""));
+        assert_eq!(place("row,rack", &[("rack", "r")]), pair("", "r"));
+        for bad in ["", "a.b/c,", "a b.c"] {
             assert!(bad.parse::<TopologyKeys>().is_err(), "{bad}");
         }
     }

@@ -9,7 +9,7 @@ use crate::cluster::MAX_GPUS;
 use super::super::dump::{Tally, WaitingGroup, WaitingJob};
 use super::kinds::Allowed;
 use super::pod::{PodRecord, Request};
-use super::running::{Running, within};
+use super::running::Running;
 use super::topology::TopologyKeys;
 
 /// The jobs of the pods that wait for a node: the highest priority first, then those made first.
@@ -111,7 +111,7 @@ fn wish(
     if members.iter().any(|pod| pod.near_or_far) {
         tally.met("waiting jobs with wishes about other pods (affinity, spread), taken without", name);
     }
-    let bond = members.iter().find_map(|pod| pod.together.as_deref()).map(|key| within(keys, key));
+    let bond = members.iter().find_map(|pod| pod.together.as_deref()).map(|key| keys.within(key));
     if bond == Some(None) {
         tally.met("waiting jobs that must share a level that is neither domain nor rack here, taken without", name);
     }

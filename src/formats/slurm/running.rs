@@ -117,7 +117,7 @@ impl Running {
         let bound = !job.required_nodes.is_empty() || !self.all_closed(&job.excluded_nodes);
         let mut dumped = DumpJob {
             pinned: !(job.requeue && job.batch) || job.reservation || bound,
-            models: self.models(job),
+            models: vec![self.models(job)],
             times: JobTimes { remaining_s: remaining(job, at_s), move_cost_s: None },
             seats: Vec::new(),
             ..DumpJob::default()
@@ -139,13 +139,7 @@ impl Running {
         if job.switches == 1 && self.share_rack(&dumped.seats) {
             dumped.within = Some(Within::Rack);
         }
-        // It runs where it runs, whatever the walls are now.
-        if !dumped.models.is_empty() {
-            for seat in &dumped.seats {
-                let here = self.nodes[seat.node as usize].model.as_ref();
-                dumped.models.extend(here.filter(|here| !dumped.models.contains(here)).cloned());
-            }
-        }
+        dumped.allow_what_runs(&self.nodes);
         Ok(DumpJob { name, ..dumped })
     }
 
@@ -259,7 +253,7 @@ impl Each {
         let nothing = gpus == 0 && self.cpu_milli == 0 && self.memory_mib == 0;
         let devices = self.gres.devices.filter(|_| gpus > 0);
         let (cpu_milli, memory_mib) = (self.cpu_milli, self.memory_mib);
-        let seat = DumpSeat { node, gpus, devices, cpu_milli, memory_mib, pod: None };
+        let seat = DumpSeat { node, gpus, devices, cpu_milli, memory_mib, ..DumpSeat::default() };
         (!nothing).then_some(seat)
     }
 }

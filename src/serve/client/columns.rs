@@ -27,12 +27,7 @@ fn push_job(jobs: &mut wire::Jobs, spec: &JobSpec<'_>, instances: u32) {
     jobs.cpu_milli.push(spec.cpu_milli);
     jobs.memory_mib.push(spec.memory_mib);
     jobs.pinned.push(spec.pinned);
-    let within = match spec.within {
-        None => wire::Within::Anywhere,
-        Some(Within::Domain) => wire::Within::Domain,
-        Some(Within::Rack) => wire::Within::Rack,
-    };
-    jobs.within.push(within as i32);
+    jobs.within.push(within_element(spec.within));
     jobs.n_models.push(spec.models.len() as u32);
     for model in spec.models {
         let word = word(&mut jobs.words, model);
@@ -140,6 +135,15 @@ pub(super) fn pieces(cluster: &Cluster) -> Result<Vec<wire::PutClusterRequest>, 
     Ok(pieces)
 }
 
+fn within_element(within: Option<Within>) -> i32 {
+    let within = match within {
+        None => wire::Within::Anywhere,
+        Some(Within::Domain) => wire::Within::Domain,
+        Some(Within::Rack) => wire::Within::Rack,
+    };
+    within as i32
+}
+
 /// Edits, in one message.
 pub(super) fn edits(list: &[EditSpec], numbers: &Numbers) -> Result<wire::ApplyEditsRequest, ClientError> {
     let mut out = wire::ApplyEditsRequest::default();
@@ -160,6 +164,8 @@ pub(super) fn edits(list: &[EditSpec], numbers: &Numbers) -> Result<wire::ApplyE
                 wait.gpus.push(u32::from(job.gpus));
                 wait.gang.push(job.gang.clone().unwrap_or_default());
                 wait.gang_size.push(job.gang_size.unwrap_or(0));
+                wait.cpu_milli.push(job.cpu_milli);
+                wait.memory_mib.push(job.memory_mib);
                 EditKind::EditWait
             }
             EditSpec::End(name) => {
@@ -174,6 +180,13 @@ pub(super) fn edits(list: &[EditSpec], numbers: &Numbers) -> Result<wire::ApplyE
                     push_move(columns, job, instance, seat(node, gpus.as_deref())?);
                 }
                 EditKind::EditMove
+            }
+            EditSpec::Gang(gang) => {
+                let gangs = out.gang.get_or_insert_default();
+                gangs.gang.push(gang.gang.clone());
+                gangs.size.push(gang.size.unwrap_or(0));
+                gangs.within.push(within_element(gang.within.map(Into::into)));
+                EditKind::EditGang
             }
             EditSpec::Cordon(node) => {
                 out.node.push(number(node)?);

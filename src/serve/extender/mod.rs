@@ -25,10 +25,10 @@ use axum::routing::post;
 use self::memo::Memo;
 use self::names::{Finder, NameList};
 use self::seat::{Nowhere, PodAsk, Seat, seat};
-use self::wire::{Args, BindingArgs, BindingResult, FilterResult, HostPriority, MAX_PRIORITY, NodesOut};
+use self::wire::{Args, BindingArgs, BindingResult, FilterResult, MAX_PRIORITY, NodesOut};
 use super::fault::ServeError;
-use super::http::{App, json};
-use super::live::Live;
+use super::http::{App, json, json_bytes};
+use super::live::{Asks, Live};
 use crate::cluster::{Cluster, MAX_GPUS, NodeId};
 use crate::decide::Policy;
 use crate::formats::{PodView, read_pod_view};
@@ -109,8 +109,9 @@ enum Ask {
 fn ask(pod: PodView) -> Ask {
     let gpus = u8::try_from(pod.gpus).ok().filter(|gpus| (1..=MAX_GPUS as u8).contains(gpus));
     match gpus {
-        Some(gpus) if !pod.parts => {
-            Ask::Pod(PodAsk { name: pod.name.into(), gpus, gang: pod.gang.map(Into::into), gang_size: pod.gang_size })
+        Some(gpus) if !pod.parts && !pod.by_claim => {
+            let asks = Asks { gpus, cpu_milli: pod.cpu_milli, memory_mib: pod.memory_mib };
+            Ask::Pod(PodAsk { name: pod.name.into(), asks, gang: pod.gang.map(Into::into), gang_size: pod.gang_size })
         }
         _ => Ask::NotOurs,
     }
@@ -167,6 +168,12 @@ impl Offer {
         Self { places }
     }
 
+    /// The nodes, each with where it stands in the list of names; where it stands last, if it is named more than once.
+    fn nodes(&self) -> impl Iterator<Item = (NodeId, usize)> {
+        let all = (0..).map(NodeId).zip(&self.places);
+        all.filter(|&(_, &place)| place != Self::NOWHERE).map(|(node, &place)| (node, place as usize))
+    }
+
     /// Whether a node is among them.
     pub(super) fn has(&self, node: NodeId) -> bool {
         self.places[node.index()] != Self::NOWHERE
@@ -185,7 +192,7 @@ async fn decide(app: &App, started: Instant, pod: PodAsk, names: Arc<NameList>) 
         let seat = seat(live, memo, policy, &pod, &offer)?;
         let cluster = live.state()?.cluster();
         let failed = match &seat {
-            Seat::Nowhere(Nowhere::Blocked(_)) => worth_evicting(cluster, pod.gpus, &offer),
+            Seat::Nowhere(Nowhere::Blocked(_)) => worth_evicting(cluster, pod.asks.gpus, &offer),
             _ => Vec::new(),
         };
         let node = match seat {
@@ -232,7 +239,7 @@ async fn filter(Shared(app): Shared<Arc<App>>, body: Bytes) -> Response {
         json(&answer(&args, &names, 0..names.len()))
     };
     let Ask::Pod(pod) = ask else { return pass_on("not-ours") };
-    let (name, gpus) = (Arc::clone(&pod.name), pod.gpus);
+    let (name, gpus) = (Arc::clone(&pod.name), pod.asks.gpus);
     let decided = match decide(&app, started, pod, Arc::clone(&names)).await {
         Ok(decided) => decided,
         Err(error) => {
@@ -280,16 +287,15 @@ async fn scores(app: &App, started: Instant, pod: PodAsk, names: Arc<NameList>) 
         let seat = seat(live, memo, policy, &pod, &offer)?;
         let cluster = live.state()?.cluster();
         let mut scores = vec![0; names.len()];
-        finder.find(cluster, &names, &mut |at, node| {
-            let Some(node) = node else { return };
-            let left = cluster.node(node).free_gpus().checked_sub(pod.gpus);
+        for (node, at) in offer.nodes() {
+            let left = cluster.node(node).free_gpus().checked_sub(pod.asks.gpus);
             scores[at] = match (&seat, left) {
                 (Seat::Node(chosen), _) if *chosen == node => MAX_PRIORITY,
                 // The tighter the better, as best-fit has it.
                 (_, Some(left)) => (MAX_PRIORITY - 1 - i64::from(left)).max(1),
                 (_, None) => 0,
             };
-        });
+        }
         Ok(scores)
     };
     app.engine.run(started.checked_add(options.deadline), work).await
@@ -300,7 +306,7 @@ async fn prioritize(Shared(app): Shared<Arc<App>>, body: Bytes) -> Response {
     let started = Instant::now();
     let none = |outcome| {
         app.count_extender("prioritize", outcome, started);
-        json::<[HostPriority<'_>; 0]>(&[])
+        json_bytes(wire::host_priorities(&NameList::default(), &[]))
     };
     let Ok(mut args) = wire::read::<Args<'_>>(&body) else { return none("refused") };
     let Ok((ask, names)) = question(&mut args) else { return none("refused") };
@@ -310,8 +316,7 @@ async fn prioritize(Shared(app): Shared<Arc<App>>, body: Bytes) -> Response {
         Err(error) => none(error.word()),
         Ok(scores) => {
             app.count_extender("prioritize", "scored", started);
-            let list = names.iter().zip(scores).map(|(host, score)| HostPriority { host, score });
-            json(&list.collect::<Vec<_>>())
+            json_bytes(wire::host_priorities(&names, &scores))
         }
     }
 }

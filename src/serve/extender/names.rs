@@ -26,6 +26,11 @@ impl NameList {
         self.ends.len()
     }
 
+    /// How many bytes all names are.
+    pub(super) fn bytes(&self) -> usize {
+        self.text.len()
+    }
+
     /// The name at a place.
     pub(super) fn get(&self, at: usize) -> &str {
         let start = if at == 0 { 0 } else { self.ends[at - 1] as usize };

@@ -37,7 +37,7 @@ pub(super) async fn preempt(Shared(app): Shared<Arc<App>>, body: Bytes) -> Respo
     };
     let nodes: Vec<String> = by_node.keys().map(|node| node.clone().into_owned()).collect();
     let deadline = started.checked_add(app.extender.options.deadline);
-    let hopeless = app.engine.run(deadline, move |live| hopeless(live, &nodes, pod.gpus)).await;
+    let hopeless = app.engine.run(deadline, move |live| hopeless(live, &nodes, pod.asks.gpus)).await;
     let hopeless = match hopeless {
         Ok(hopeless) => {
             app.count_extender("preempt", "answered", started);

@@ -2,17 +2,21 @@
 //!
 //! The pods of a gang start one by one, but they are placed together: the place of each is its own in a placement of all of
 //! them, so the members of one gang do not get in each other's way, and none starts unless all can. Gangs of which some run
-//! already come first: what they still need is not given to others.
+//! already come first: what they still need is not given to others. A gang that must be within one domain or rack stays where
+//! its first members run.
+//!
+//! How many members a gang has is what was told of it, else what the pod says itself. Where nobody says so, the gang is
+//! whoever is known of it, and a member that is asked about before any other was told of is placed as if it were alone.
 
 use std::sync::Arc;
 
 use super::Offer;
 use super::memo::Memo;
 use crate::anchor::{State, Trigger};
-use crate::cluster::{JobId, JobMark, JobSpec, NodeId};
+use crate::cluster::{Cluster, JobId, JobSpec, NodeId, Within};
 use crate::decide::{CommitLoop, PlaceOptions, Policy, Status, Why};
 use crate::serve::fault::ServeError;
-use crate::serve::live::{Gang, Gangs, Live};
+use crate::serve::live::{Asks, Gang, Gangs, Live};
 use crate::workload::QueueEntry;
 
 /// A pod that is to be placed.
@@ -20,8 +24,8 @@ use crate::workload::QueueEntry;
 pub(in crate::serve) struct PodAsk {
     /// Namespace and name.
     pub(in crate::serve) name: Arc<str>,
-    /// Its GPUs, 1 to 16.
-    pub(in crate::serve) gpus: u8,
+    /// What it asks for: 1 to 16 GPUs, CPU and memory.
+    pub(in crate::serve) asks: Asks,
     /// Its gang.
     pub(in crate::serve) gang: Option<Arc<str>>,
     /// How many parts the gang needs, if the pod says so.
@@ -66,6 +70,9 @@ impl std::fmt::Display for Nowhere {
 /// Times that a node which is not offered is taken out one by one; then all of them are.
 const TRIES: usize = 4;
 
+/// Steps of a search for a place of unlike members together: some milliseconds.
+const GROUP_STEPS: u32 = 1 << 13;
+
 /// The most members of other gangs that are placed first.
 const MOST_FIRST: usize = 1024;
 
@@ -90,7 +97,9 @@ pub(in crate::serve) fn seat(
         Err(incomplete) => return Ok(Seat::Nowhere(incomplete)),
     };
     let own = members.iter().position(|(name, _)| *name == pod.name).unwrap_or(0);
-    let rehearsal = Rehearsal { policy, first: first(gangs, pod), members: &members };
+    let bond = gang.map_or(Bond::None, |gang| Bond::of(gang, state.cluster()));
+    let party = Party { asks: members.iter().map(|&(_, asks)| asks).collect(), bond };
+    let rehearsal = Rehearsal { policy, first: first(gangs, pod, state.cluster()), party };
     let mut closed: Vec<NodeId> = Vec::new();
     for round in 0..=TRIES {
         if round == TRIES {
@@ -114,16 +123,17 @@ pub(in crate::serve) fn seat(
 }
 
 /// The members of a pod's gang that are to be placed, the largest first, then by name; the pod alone without a gang.
-fn members(gang: Option<&Gang>, pod: &PodAsk) -> Result<Vec<(Arc<str>, u8)>, Nowhere> {
-    let mut members: Vec<(Arc<str>, u8)> = Vec::new();
+fn members(gang: Option<&Gang>, pod: &PodAsk) -> Result<Vec<(Arc<str>, Asks)>, Nowhere> {
+    let mut members: Vec<(Arc<str>, Asks)> = Vec::new();
     if let Some(gang) = gang {
-        members
-            .extend(gang.waiting.iter().filter(|(_, gpus)| **gpus > 0).map(|(name, &gpus)| (Arc::clone(name), gpus)));
+        let placed_here = gang.waiting.iter().filter(|(_, asks)| asks.gpus > 0);
+        members.extend(placed_here.map(|(name, &asks)| (Arc::clone(name), asks)));
     }
     if members.iter().all(|(name, _)| *name != pod.name) {
-        members.push((Arc::clone(&pod.name), pod.gpus));
+        members.push((Arc::clone(&pod.name), pod.asks));
     }
-    if let Some(size) = pod.gang_size.or(gang.and_then(|gang| gang.size)) {
+    let told = gang.filter(|gang| gang.is_told).and_then(|gang| gang.size);
+    if let Some(size) = told.or(pod.gang_size).or(gang.and_then(|gang| gang.size)) {
         let waiting = gang.map_or(1, |gang| {
             gang.waiting.len() + usize::from(!gang.waiting.contains_key(&pod.name) && !gang.running.contains(&pod.name))
         });
@@ -132,12 +142,12 @@ fn members(gang: Option<&Gang>, pod: &PodAsk) -> Result<Vec<(Arc<str>, u8)>, Now
             return Err(Nowhere::Incomplete { known, size });
         }
     }
-    members.sort_by(|(a, a_gpus), (b, b_gpus)| b_gpus.cmp(a_gpus).then_with(|| a.cmp(b)));
+    members.sort_by(|(a, a_asks), (b, b_asks)| b_asks.cmp(a_asks).then_with(|| a.cmp(b)));
     Ok(members)
 }
 
-/// The GPUs of the parts that other gangs lack of which some parts run, gang by gang.
-fn first(gangs: &Gangs, pod: &PodAsk) -> Vec<Vec<u8>> {
+/// The parts that other gangs lack of which some parts run, gang by gang.
+fn first(gangs: &Gangs, pod: &PodAsk, cluster: &Cluster) -> Vec<Party> {
     let mut left = MOST_FIRST;
     let mut first = Vec::new();
     for (_, gang) in gangs.started().filter(|(name, _)| pod.gang.as_deref() != Some(name)) {
@@ -145,82 +155,92 @@ fn first(gangs: &Gangs, pod: &PodAsk) -> Vec<Vec<u8>> {
             break;
         }
         left -= gang.waiting.len();
-        let mut gpus: Vec<u8> = gang.waiting.values().copied().filter(|&gpus| gpus > 0).collect();
-        gpus.sort_unstable_by(|a, b| b.cmp(a));
-        first.push(gpus);
+        let mut asks: Vec<Asks> = gang.waiting.values().copied().filter(|asks| asks.gpus > 0).collect();
+        asks.sort_unstable_by(|a, b| b.cmp(a));
+        if !asks.is_empty() {
+            first.push(Party { asks, bond: Bond::of(gang, cluster) });
+        }
     }
     first
 }
 
-/// A placement that is tried and taken back.
-struct Rehearsal<'a> {
-    policy: Policy,
-    /// Who comes first: the GPUs of the members of gangs.
-    first: Vec<Vec<u8>>,
-    members: &'a [(Arc<str>, u8)],
+/// What binds the members of a gang that wait to each other, and to those that run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Bond {
+    None,
+    /// They must be in one domain or rack.
+    Within(Within),
+    /// They must be in this one, where the others run.
+    There(Within, usize),
 }
 
-impl Rehearsal<'_> {
-    /// Where the members would go if nothing went to the closed nodes. All is as it was afterwards.
-    fn run(&self, state: &mut State, closed: &[NodeId]) -> Result<Vec<NodeId>, Why> {
-        let mark = state.cluster().mark_jobs();
-        let closed: Vec<NodeId> =
-            closed.iter().copied().filter(|&node| state.cluster().node(node).schedulable()).collect();
-        let mut transaction = state.begin();
-        for &node in &closed {
-            // It is schedulable: that was just looked up.
-            let _ = transaction.cordon(node);
+impl Bond {
+    /// A wish that those that run do not keep binds nobody any more.
+    fn of(gang: &Gang, cluster: &Cluster) -> Self {
+        let Some(within) = gang.within else { return Self::None };
+        let region = |node: NodeId| match within {
+            Within::Domain => cluster.node(node).domain().map(|domain| domain.index()),
+            Within::Rack => cluster.node(node).rack().map(|rack| rack.index()),
+        };
+        let running = gang.running.iter().filter_map(|name| cluster.find_job(name));
+        let seats = running.flat_map(|job| cluster.instances_of(job));
+        let mut regions = seats.filter_map(|instance| cluster.instance(instance).node()).map(region);
+        match regions.next() {
+            None => Self::Within(within),
+            Some(Some(one)) if regions.all(|other| other == Some(one)) => Self::There(within, one),
+            Some(_) => Self::None,
         }
-        transaction.commit();
-        let placed = self.place(state);
-        take_back(state, mark, &closed);
+    }
+}
+
+/// Pods that are placed together, all or none.
+#[derive(Debug)]
+struct Party {
+    /// What each asks for, equal ones next to each other.
+    asks: Vec<Asks>,
+    bond: Bond,
+}
+
+impl Party {
+    /// The nodes that they go to, in their order.
+    fn place(&self, state: &mut State, policy: Policy) -> Result<Vec<NodeId>, Why> {
+        let Bond::There(within, number) = self.bond else {
+            let within = if let Bond::Within(within) = self.bond { Some(within) } else { None };
+            return self.place_within(state, policy, within);
+        };
+        let elsewhere = state.cluster().node_ids().filter(|&node| !state.is_in(node, (within, number)));
+        let closed = close(state, elsewhere.collect());
+        let placed = self.place_within(state, policy, None);
+        open(state, &closed);
         placed
     }
 
-    fn place(&self, state: &mut State) -> Result<Vec<NodeId>, Why> {
-        for gang in &self.first {
-            // Who cannot start holds nothing back.
-            let _ = place_members(state, self.policy, gang.iter().copied());
-        }
-        place_members(state, self.policy, self.members.iter().map(|&(_, gpus)| gpus))
-    }
-}
-
-/// Places instances of these sizes, equal ones next to each other, all or none.
-fn place_members(state: &mut State, policy: Policy, sizes: impl Iterator<Item = u8>) -> Result<Vec<NodeId>, Why> {
-    let mut runs: Vec<(u8, u32)> = Vec::new();
-    for gpus in sizes {
-        match runs.last_mut() {
-            Some((size, count)) if *size == gpus => *count += 1,
-            _ => runs.push((gpus, 1)),
-        }
-    }
-    let mut nodes = Vec::new();
-    let mut jobs: Vec<JobId> = Vec::new();
-    for (gpus, count) in runs {
+    fn place_within(&self, state: &mut State, policy: Policy, within: Option<Within>) -> Result<Vec<NodeId>, Why> {
         let name = format!("\0{}", state.cluster().n_known().0);
-        let spec = JobSpec { name: &name, gpus, ..JobSpec::default() };
-        let job = state.enqueue(|cluster| cluster.register(&spec, count)).map_err(|_| Why::Constraint)?;
-        let placed = place_job(state, policy, job).or_else(|why| match why {
-            // The space of the policy must not keep a pod waiting that has room.
-            Why::Space => place_job(state, Policy::BestFit, job),
-            why => Err(why),
+        let spec = |&Asks { gpus, cpu_milli, memory_mib }: &Asks| JobSpec {
+            name: &name,
+            gpus,
+            cpu_milli,
+            memory_mib,
+            within,
+            ..JobSpec::default()
+        };
+        let alike = self.asks.chunk_by(|a, b| a == b);
+        let groups: Vec<(JobSpec<'_>, u32)> = alike.map(|alike| (spec(&alike[0]), alike.len() as u32)).collect();
+        let entry = state.enqueue(|cluster| match &groups[..] {
+            [(spec, instances)] => cluster.register(spec, *instances).map(QueueEntry::Submit),
+            several => cluster.register_groups(&name, several).map(QueueEntry::SubmitGroups),
         });
-        match placed {
-            Ok(placed) => {
-                nodes.extend(placed);
-                jobs.push(job);
-            }
-            Err(why) => {
-                free(state, &jobs);
-                return Err(why);
-            }
+        let entry = entry.map_err(|_| Why::Constraint)?;
+        match decide(state, policy, entry) {
+            // The space of the policy must not keep a pod waiting that has room.
+            Err(Why::Space) => decide(state, Policy::BestFit, entry),
+            decided => decided,
         }
     }
-    Ok(nodes)
 }
 
-fn place_job(state: &mut State, policy: Policy, job: JobId) -> Result<Vec<NodeId>, Why> {
+fn decide(state: &mut State, policy: Policy, entry: QueueEntry) -> Result<Vec<NodeId>, Why> {
     let options = PlaceOptions {
         policy,
         trigger: Trigger::Never,
@@ -228,13 +248,61 @@ fn place_job(state: &mut State, policy: Policy, job: JobId) -> Result<Vec<NodeId
         threads: 1,
         ..PlaceOptions::default()
     };
-    let mut commit_loop = CommitLoop::new(state, options);
-    let decision = commit_loop.decide(QueueEntry::Submit(job), 0);
+    let mut commit_loop = CommitLoop::new(state, options).with_group_steps(GROUP_STEPS);
+    let decision = commit_loop.decide(entry, 0);
     match decision.status {
         Status::Placed => Ok(decision.placements.iter().map(|&(node, _)| node).collect()),
         Status::Blocked(why) => Err(why),
         Status::Removed | Status::Absent => Err(Why::Constraint),
     }
+}
+
+/// A placement that is tried and taken back.
+struct Rehearsal {
+    policy: Policy,
+    /// Who comes first: what gangs lack that have begun.
+    first: Vec<Party>,
+    party: Party,
+}
+
+impl Rehearsal {
+    /// Where the members would go if nothing went to the closed nodes. All is as it was afterwards.
+    fn run(&self, state: &mut State, closed: &[NodeId]) -> Result<Vec<NodeId>, Why> {
+        let mark = state.cluster().mark_jobs();
+        let closed = close(state, closed.to_vec());
+        for gang in &self.first {
+            // Who cannot start holds nothing back.
+            let _ = gang.place(state, self.policy);
+        }
+        let placed = self.party.place(state, self.policy);
+        let taken: Vec<JobId> =
+            state.cluster().jobs_since(mark).filter(|&job| state.cluster().job(job).runs()).collect();
+        free(state, &taken);
+        open(state, &closed);
+        state.forget_since(mark);
+        placed
+    }
+}
+
+/// Closes nodes, and returns those that were open.
+fn close(state: &mut State, mut nodes: Vec<NodeId>) -> Vec<NodeId> {
+    nodes.retain(|&node| state.cluster().node(node).schedulable());
+    let mut transaction = state.begin();
+    for &node in &nodes {
+        // It is schedulable: that was just looked up.
+        let _ = transaction.cordon(node);
+    }
+    transaction.commit();
+    nodes
+}
+
+/// Opens them again.
+fn open(state: &mut State, closed: &[NodeId]) {
+    let mut transaction = state.begin();
+    for &node in closed {
+        let _ = transaction.uncordon(node);
+    }
+    transaction.commit();
 }
 
 fn free(state: &mut State, jobs: &[JobId]) {
@@ -246,16 +314,4 @@ fn free(state: &mut State, jobs: &[JobId]) {
         }
     }
     transaction.commit();
-}
-
-/// Frees what was placed since the mark, forgets it, and opens the closed nodes again.
-fn take_back(state: &mut State, mark: JobMark, closed: &[NodeId]) {
-    let placed: Vec<JobId> = state.cluster().jobs_since(mark).filter(|&job| state.cluster().job(job).runs()).collect();
-    free(state, &placed);
-    let mut transaction = state.begin();
-    for &node in closed {
-        let _ = transaction.uncordon(node);
-    }
-    transaction.commit();
-    state.forget_since(mark);
 }

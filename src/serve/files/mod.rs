@@ -78,7 +78,7 @@ impl ServeFile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::serve::{ExtenderOptions, Limits, Tls};
+    use crate::serve::{ExtenderOptions, Limits, Tls, watch};
 
     #[test]
     fn every_file_is_filled_in() {
@@ -118,8 +118,16 @@ mod tests {
             .map(|part| serde_saphyr::from_str(part).unwrap())
             .find(|part: &serde_json::Value| part["kind"] == "ClusterRole")
             .unwrap();
-        let rules =
-            serde_json::json!([{"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["list", "watch"]}]);
-        assert_eq!(role["rules"], rules);
+        let rule = |resources: &[(&str, String)]| {
+            let mut groups: Vec<&str> = resources.iter().map(|(group, _)| *group).collect();
+            let mut plurals: Vec<&str> = resources.iter().map(|(_, plural)| plural.as_str()).collect();
+            groups.dedup();
+            plurals.dedup();
+            serde_json::json!({"apiGroups": groups, "resources": plurals, "verbs": ["list", "watch"]})
+        };
+        let followed = watch::followed();
+        let (core, others) = followed.split_at(2);
+        let (groups, claims) = others.split_at(3);
+        assert_eq!(role["rules"], serde_json::json!([rule(core), rule(groups), rule(claims)]));
     }
 }

@@ -145,6 +145,24 @@ pub struct Waiting {
     /// How many parts the gang has to have to start; 0 where nobody said. May be empty.
     #[prost(uint32, repeated, tag = "4")]
     pub gang_size: ::prost::alloc::vec::Vec<u32>,
+    /// Its milli-cores. May be empty: 0.
+    #[prost(uint32, repeated, tag = "5")]
+    pub cpu_milli: ::prost::alloc::vec::Vec<u32>,
+    /// Its MiB. May be empty: 0.
+    #[prost(uint32, repeated, tag = "6")]
+    pub memory_mib: ::prost::alloc::vec::Vec<u32>,
+}
+/// What is known of gangs whose parts start one by one, whether or not any is there yet: in place of what was said before.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Gangs {
+    #[prost(string, repeated, tag = "1")]
+    pub gang: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// How many parts it has to have to start; 0 where nobody said. May be empty.
+    #[prost(uint32, repeated, tag = "2")]
+    pub size: ::prost::alloc::vec::Vec<u32>,
+    /// What all of its parts must be in. May be empty.
+    #[prost(enumeration = "Within", repeated, tag = "3")]
+    pub within: ::prost::alloc::vec::Vec<i32>,
 }
 /// Instances that move to other nodes or devices.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -216,6 +234,8 @@ pub struct ApplyEditsRequest {
     pub node: ::prost::alloc::vec::Vec<u32>,
     #[prost(message, optional, tag = "10")]
     pub wait: ::core::option::Option<Waiting>,
+    #[prost(message, optional, tag = "11")]
+    pub gang: ::core::option::Option<Gangs>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ApplyEditsResponse {
@@ -410,6 +430,8 @@ pub enum EditKind {
     EditUncordon = 5,
     /// A job waits: the next row of `wait`.
     EditWait = 6,
+    /// What is known of a gang: the next row of `gang`.
+    EditGang = 7,
 }
 impl EditKind {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -425,6 +447,7 @@ impl EditKind {
             Self::EditCordon => "EDIT_CORDON",
             Self::EditUncordon => "EDIT_UNCORDON",
             Self::EditWait => "EDIT_WAIT",
+            Self::EditGang => "EDIT_GANG",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -437,6 +460,7 @@ impl EditKind {
             "EDIT_CORDON" => Some(Self::EditCordon),
             "EDIT_UNCORDON" => Some(Self::EditUncordon),
             "EDIT_WAIT" => Some(Self::EditWait),
+            "EDIT_GANG" => Some(Self::EditGang),
             _ => None,
         }
     }

@@ -29,6 +29,21 @@ pub(super) struct JobRows<'a> {
     models: Vec<Range<usize>>,
 }
 
+/// A column of what jobs or gangs must be within.
+pub(super) fn within_column<'a>(at: &str, values: &'a [i32], rows: usize) -> Result<Column<'a, i32>, FormatError> {
+    let expected = "0 for anywhere, 1 for a domain or 2 for a rack";
+    Column::new(at, "within", values, rows, 0)?.check(at, "within", |n| wire::Within::try_from(n).is_ok(), expected)
+}
+
+/// What an element of it means.
+pub(super) fn within_of(element: i32) -> Option<Within> {
+    match wire::Within::try_from(element) {
+        Ok(wire::Within::Domain) => Some(Within::Domain),
+        Ok(wire::Within::Rack) => Some(Within::Rack),
+        Ok(wire::Within::Anywhere) | Err(_) => None,
+    }
+}
+
 impl<'a> JobRows<'a> {
     /// Checks the columns; `at` stands before their names in errors.
     pub(super) fn new(at: &str, jobs: &'a wire::Jobs) -> Result<Self, FormatError> {
@@ -67,12 +82,7 @@ impl<'a> JobRows<'a> {
             cpu_milli: amount("cpu_milli", &jobs.cpu_milli)?,
             memory_mib: amount("memory_mib", &jobs.memory_mib)?,
             pinned: Column::new(at, "pinned", &jobs.pinned, rows, false)?,
-            within: Column::new(at, "within", &jobs.within, rows, 0)?.check(
-                at,
-                "within",
-                |n| wire::Within::try_from(n).is_ok(),
-                "0 for anywhere, 1 for a domain or 2 for a rack",
-            )?,
+            within: within_column(at, &jobs.within, rows)?,
             models,
         })
     }
@@ -96,11 +106,7 @@ impl<'a> JobRows<'a> {
     }
 
     fn within(&self, row: usize) -> Option<Within> {
-        match wire::Within::try_from(self.within.get(row)) {
-            Ok(wire::Within::Domain) => Some(Within::Domain),
-            Ok(wire::Within::Rack) => Some(Within::Rack),
-            Ok(wire::Within::Anywhere) | Err(_) => None,
-        }
+        within_of(self.within.get(row))
     }
 
     /// Hands a job to `use_it` as the cluster wants it.
@@ -281,10 +287,7 @@ impl<'a> RunningRows<'a> {
             memory_mib: spec.memory_mib,
             migratable: !spec.pinned,
             models: spec.models.iter().map(|&model| model.to_owned()).collect(),
-            within: spec.within.map(|within| match within {
-                Within::Domain => WithinSpec::Domain,
-                Within::Rack => WithinSpec::Rack,
-            }),
+            within: spec.within.map(WithinSpec::from),
             remaining_s: times.remaining_s,
             move_cost_s: times.move_cost_s,
             gang: self.gang.get(row).filter(|gang| !gang.is_empty()).cloned(),

@@ -62,7 +62,7 @@ pub(in crate::serve) fn json<T: Serialize + ?Sized>(value: &T) -> Response {
 }
 
 /// A body that is JSON already.
-pub(super) fn json_bytes(bytes: Vec<u8>) -> Response {
+pub(in crate::serve) fn json_bytes(bytes: Vec<u8>) -> Response {
     ([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], bytes).into_response()
 }
 

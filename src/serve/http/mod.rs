@@ -27,7 +27,7 @@ use super::history::{Decided, History};
 use super::metrics::Metrics;
 use super::options::{Limits, Token};
 use super::watch::Binder;
-pub(super) use answer::json;
+pub(super) use answer::{json, json_bytes};
 pub(super) use batch::{condition, policy_and_trigger};
 pub(super) use body::{lines, read};
 

@@ -3,7 +3,7 @@
 use super::distinct;
 use super::gangs::{Gangs, News};
 use crate::anchor::{State, Transaction};
-use crate::cluster::{GpuMask, InstanceId, JobId, JobSpec, JobTimes, MAX_GPUS, NodeId, WHOLE_GPU};
+use crate::cluster::{GpuMask, InstanceId, JobId, JobSpec, JobTimes, MAX_AMOUNT, MAX_GPUS, NodeId, WHOLE_GPU};
 use crate::formats::{EditSpec, MAX_SECONDS, MoveSpec, SeatSpec, StartSpec};
 
 /// Applies edits in their order and returns the nodes that changed, or which edit is not possible and why; all is then as
@@ -51,8 +51,17 @@ fn step(
         EditSpec::Wait(job) if usize::from(job.gpus) > MAX_GPUS => {
             Err(format!("found {} GPUs, expected at most {MAX_GPUS}", job.gpus))
         }
+        EditSpec::Wait(job) if job.cpu_milli.max(job.memory_mib) > MAX_AMOUNT => {
+            let most = job.cpu_milli.max(job.memory_mib);
+            Err(format!("found an amount of {most} of CPU or memory, expected at most {MAX_AMOUNT}"))
+        }
         EditSpec::Wait(job) => {
             news.waits(job);
+            Ok(())
+        }
+        EditSpec::Gang(gang) if gang.gang.is_empty() => Err("found a gang without a name".to_owned()),
+        EditSpec::Gang(gang) => {
+            news.told(gang);
             Ok(())
         }
         EditSpec::End(name) => {

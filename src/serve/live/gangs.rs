@@ -5,17 +5,33 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::formats::WaitSpec;
+use crate::cluster::Within;
+use crate::formats::{GangSpec, WaitSpec};
+
+/// What a job that waits asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Asks {
+    /// Its GPUs.
+    pub gpus: u8,
+    /// Its milli-cores.
+    pub cpu_milli: u32,
+    /// Its MiB.
+    pub memory_mib: u32,
+}
 
 /// A gang.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Gang {
     /// How many parts must be there for it to start, if anybody said so.
     pub size: Option<u32>,
+    /// What all of its parts must be in.
+    pub within: Option<Within>,
+    /// Somebody has told of the gang itself, which counts more than what its parts say.
+    pub is_told: bool,
     /// The parts that run.
     pub running: BTreeSet<Arc<str>>,
-    /// The parts that wait, with their GPUs.
-    pub waiting: BTreeMap<Arc<str>, u8>,
+    /// The parts that wait.
+    pub waiting: BTreeMap<Arc<str>, Asks>,
 }
 
 /// What is known of gangs, and of the jobs that wait.
@@ -26,8 +42,8 @@ pub struct Gangs {
     jobs: FxHashMap<Arc<str>, Option<Arc<str>>>,
     /// Gangs of which some parts run and some wait.
     started: BTreeSet<Arc<str>>,
-    /// Jobs that wait and are alone, with their GPUs.
-    alone: BTreeMap<Arc<str>, u8>,
+    /// Jobs that wait and are alone.
+    alone: BTreeMap<Arc<str>, Asks>,
 }
 
 /// What a batch of edits says, before it is known whether all of it is possible.
@@ -43,6 +59,7 @@ pub(super) enum Tiding {
     Started(Box<str>, Option<Box<str>>),
     Waits(Box<WaitSpec>),
     Ended(Box<str>),
+    Told(Box<GangSpec>),
 }
 
 impl News<'_> {
@@ -52,6 +69,10 @@ impl News<'_> {
 
     pub(super) fn waits(&mut self, job: &WaitSpec) {
         self.list.push(Tiding::Waits(Box::new(job.clone())));
+    }
+
+    pub(super) fn told(&mut self, gang: &GangSpec) {
+        self.list.push(Tiding::Told(Box::new(gang.clone())));
     }
 
     /// Returns whether the job waited, as far as is known.
@@ -94,8 +115,7 @@ impl Gangs {
     /// How many jobs wait, and the GPUs of them.
     pub fn waiting(&self) -> (usize, u64) {
         let parts = self.gangs.values().flat_map(|gang| gang.waiting.values());
-        let gpus = parts.chain(self.alone.values());
-        gpus.fold((0, 0), |(jobs, sum), &gpus| (jobs + 1, sum + u64::from(gpus)))
+        parts.chain(self.alone.values()).fold((0, 0), |(jobs, sum), asks| (jobs + 1, sum + u64::from(asks.gpus)))
     }
 
     pub(super) fn news(&self) -> News<'_> {
@@ -115,22 +135,34 @@ impl Gangs {
                 }
                 Tiding::Waits(wait) => {
                     self.forget(&wait.job);
+                    let WaitSpec { gpus, cpu_milli, memory_mib, .. } = *wait;
+                    let asks = Asks { gpus, cpu_milli, memory_mib };
                     match &wait.gang {
                         None => {
                             let job: Arc<str> = wait.job.as_str().into();
                             self.jobs.insert(Arc::clone(&job), None);
-                            self.alone.insert(job, wait.gpus);
+                            self.alone.insert(job, asks);
                         }
                         Some(gang) => {
                             let (job, gang) = self.enter(&wait.job, gang);
                             let known = self.gangs.entry(Arc::clone(&gang)).or_default();
-                            known.waiting.insert(job, wait.gpus);
-                            known.size = wait.gang_size.or(known.size);
+                            known.waiting.insert(job, asks);
+                            if !known.is_told {
+                                known.size = wait.gang_size.or(known.size);
+                            }
                             self.file(&gang);
                         }
                     }
                 }
                 Tiding::Ended(job) => self.forget(&job),
+                Tiding::Told(told) => {
+                    let name = self.gangs.get_key_value(told.gang.as_str()).map(|(name, _)| Arc::clone(name));
+                    let name = name.unwrap_or_else(|| told.gang.as_str().into());
+                    let gang = self.gangs.entry(Arc::clone(&name)).or_default();
+                    (gang.size, gang.within) = (told.size, told.within.map(Into::into));
+                    gang.is_told = gang.size.is_some() || gang.within.is_some();
+                    self.file(&name);
+                }
             }
         }
     }
@@ -172,7 +204,9 @@ impl Gangs {
             (false, false) => _ = self.started.insert(Arc::clone(name)),
             (true, true) => {
                 self.started.remove(name);
-                self.gangs.remove(name);
+                if !gang.is_told {
+                    self.gangs.remove(name);
+                }
             }
             _ => _ = self.started.remove(name),
         }
@@ -184,7 +218,7 @@ mod tests {
     use super::*;
 
     fn wait(job: &str, gang: Option<&str>) -> WaitSpec {
-        WaitSpec { job: job.into(), gpus: 8, gang: gang.map(Into::into), gang_size: None }
+        WaitSpec { job: job.into(), gpus: 8, gang: gang.map(Into::into), ..WaitSpec::default() }
     }
 
     #[test]
@@ -208,5 +242,23 @@ mod tests {
             assert!(news.ended("b") && !news.ended("b") && !news.ended("a") && news.ended("c"));
         });
         assert_eq!((gangs.waiting(), gangs.gangs.len(), gangs.jobs.len()), ((0, 0), 0, 0));
+    }
+
+    #[test]
+    fn what_is_told_of_a_gang_stands_before_what_its_parts_say() {
+        let mut gangs = Gangs::default();
+        let told = |size| Tiding::Told(Box::new(GangSpec { gang: "g".into(), size, within: None }));
+        let waits = |size| Tiding::Waits(Box::new(WaitSpec { gang_size: Some(size), ..wait("a", Some("g")) }));
+        let mut size = |tiding| {
+            gangs.learn(vec![tiding]);
+            gangs.find("g").map(|gang| gang.size)
+        };
+        assert_eq!(size(told(Some(4))), Some(Some(4)), "before any part");
+        assert_eq!(size(waits(2)), Some(Some(4)));
+        assert_eq!(size(Tiding::Ended("a".into())), Some(Some(4)), "with no part left");
+        assert_eq!(size(waits(2)), Some(Some(4)));
+        assert_eq!(size(told(None)), Some(None), "nothing is known any more");
+        assert_eq!(size(waits(2)), Some(Some(2)));
+        assert_eq!(size(Tiding::Ended("a".into())), None);
     }
 }

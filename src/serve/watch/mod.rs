@@ -1,9 +1,10 @@
-//! Follows a Kubernetes cluster: what the API server says of nodes and pods becomes the cluster here, and edits of it.
+//! Follows a Kubernetes cluster: what the API server says of nodes and pods becomes the cluster here, and edits of it. So
+//! does what it says of groups of pods, claims for devices and slices of them, where it serves these.
 //!
-//! That a pod has a place is learnt from `spec.nodeName` alone. CPU and memory are not followed: the scheduler's own filters
-//! have looked at them before it asks.
+//! That a pod has a place is learnt from `spec.nodeName` alone.
 
 mod binder;
+mod kinds;
 mod mirror;
 
 use std::path::Path;
@@ -17,15 +18,19 @@ use kube::runtime::watcher::{Config as WatchConfig, Error as WatchFault, Event, 
 use kube::{Api, Client, Config};
 
 pub use binder::Binder;
+use kinds::Kind;
 use mirror::{Change, Mirror};
 
 use super::engine::Engine;
 use super::fault::ServeError;
 use super::live::Condition;
-use crate::formats::{EditSpec, NodeView, PodView, TopologyKeys, read_node_view, read_pod_view};
+use crate::formats::{EditSpec, TopologyKeys};
 
 /// The least time between two times that the cluster is made anew.
 const BETWEEN_REBUILDS: Duration = Duration::from_millis(500);
+
+/// How long after a kind was not served it is looked for again.
+const LOOK_AGAIN: Duration = Duration::from_secs(120);
 
 /// The most events that are taken together.
 const MOST_TOGETHER: usize = 1024;
@@ -66,17 +71,24 @@ pub async fn connect(kubeconfig: Option<&Path>) -> Result<Client, WatchError> {
     Client::try_from(config).map_err(|error| wrong(&error))
 }
 
+/// What is listed and watched, by API group and resource.
+#[cfg(test)]
+pub(in crate::serve) fn followed() -> Vec<(&'static str, String)> {
+    Kind::CORE.into_iter().chain(Kind::OTHERS).map(Kind::resource).collect()
+}
+
 /// What the API server tells.
 enum Told {
-    Node(Event<DynamicObject>),
-    Pod(Event<DynamicObject>),
-    Error(WatchFault),
+    Event(Kind, Box<Event<DynamicObject>>),
+    /// It does not serve a kind any more, or never did.
+    Gone(Kind),
+    Error(Kind, WatchFault),
 }
 
 /// Follows the cluster until the service ends. Watches that break are begun anew, with growing pauses, and lists that are too
 /// old are listed again.
 pub async fn follow(engine: Engine, client: Client, topology: Option<TopologyKeys>) {
-    let mut told = tell(client).ready_chunks(MOST_TOGETHER);
+    let mut told = tell(&client).ready_chunks(MOST_TOGETHER);
     let mut mirror = Mirror::new(topology);
     let mut rebuilt: Option<Instant> = None;
     loop {
@@ -88,22 +100,19 @@ pub async fn follow(engine: Engine, client: Client, topology: Option<TopologyKey
             }
             false => Some(told.next().await),
         };
-        let mut edits = Vec::new();
         match events {
             // The streams never end by themselves.
             Some(None) => return,
-            Some(Some(events)) => events.into_iter().for_each(|event| take(&mut mirror, event, &mut edits)),
+            Some(Some(events)) => events.into_iter().for_each(|event| take(&mut mirror, event)),
             None => {}
         }
-        let is_due = rebuilt.is_none_or(|at| at.elapsed() >= BETWEEN_REBUILDS);
-        let done = if mirror.must_rebuild() {
-            if !is_due {
-                continue;
+        let done = match mirror.change() {
+            Change::Edits(edits) if !mirror.must_rebuild() => edit(&engine, edits).await,
+            _ if !mirror.must_rebuild() || rebuilt.is_some_and(|at| at.elapsed() < BETWEEN_REBUILDS) => continue,
+            _ => {
+                rebuilt = Some(Instant::now());
+                rebuild(&engine, &mut mirror).await
             }
-            rebuilt = Some(Instant::now());
-            rebuild(&engine, &mut mirror).await
-        } else {
-            edit(&engine, &mut mirror, edits).await
         };
         if let Err(error) = done {
             if matches!(error, ServeError::Closing) {
@@ -115,67 +124,95 @@ pub async fn follow(engine: Engine, client: Client, topology: Option<TopologyKey
     }
 }
 
-fn tell(client: Client) -> impl Stream<Item = Told> + Unpin {
-    let resource = |kind: &str, plural: &str| ApiResource {
-        group: String::new(),
-        version: "v1".to_owned(),
-        api_version: "v1".to_owned(),
-        kind: kind.to_owned(),
-        plural: plural.to_owned(),
-    };
-    let nodes = Api::<DynamicObject>::all_with(client.clone(), &resource("Node", "nodes"));
-    let pods = Api::<DynamicObject>::all_with(client, &resource("Pod", "pods"));
-    // Those that have ended hold nothing, and there may be very many.
-    let living = WatchConfig::default().fields("status.phase!=Succeeded,status.phase!=Failed");
-    let nodes = watcher(nodes, WatchConfig::default()).default_backoff();
-    let pods = watcher(pods, living).default_backoff();
-    let nodes = nodes.map(|event| event.map_or_else(Told::Error, Told::Node));
-    let pods = pods.map(|event| event.map_or_else(Told::Error, Told::Pod));
-    Box::pin(stream::select(nodes, pods))
+fn tell(client: &Client) -> impl Stream<Item = Told> + Unpin + use<> {
+    let core = Kind::CORE.map(|kind| events(client, kind, &kind.core_resource()).boxed());
+    let others = Kind::OTHERS.map(|kind| where_served(client.clone(), kind).boxed());
+    stream::select_all(core.into_iter().chain(others))
 }
 
-fn take(mirror: &mut Mirror, told: Told, edits: &mut Vec<EditSpec>) {
-    let change = match told {
-        Told::Error(error) => {
-            tracing::warn!("the API server cannot be watched, trying again: {error}");
-            return;
+/// What happens to the objects of a kind.
+fn events(client: &Client, kind: Kind, resource: &ApiResource) -> impl Stream<Item = Told> + Send + use<> {
+    let config = match kind {
+        // Those that have ended hold nothing, and there may be very many.
+        Kind::Pod => WatchConfig::default().fields("status.phase!=Succeeded,status.phase!=Failed"),
+        _ => WatchConfig::default(),
+    };
+    let api = Api::<DynamicObject>::all_with(client.clone(), resource);
+    let events = watcher(api, config).default_backoff();
+    events.map(move |event| {
+        event.map_or_else(|error| Told::Error(kind, error), |event| Told::Event(kind, Box::new(event)))
+    })
+}
+
+/// The same of a kind that the API server need not serve, and may serve later or no more: that is looked up now and then.
+fn where_served(client: Client, kind: Kind) -> impl Stream<Item = Told> + Send {
+    type Events = futures_util::stream::BoxStream<'static, Told>;
+    enum Now {
+        Look,
+        Wait,
+        Follow(Events),
+    }
+    stream::unfold((client, Now::Look), move |(client, mut now)| async move {
+        loop {
+            now = match now {
+                Now::Wait => {
+                    tokio::time::sleep(LOOK_AGAIN).await;
+                    Now::Look
+                }
+                Now::Look => match kind.served(&client).await {
+                    Ok(Some(resource)) => {
+                        tracing::info!("{kind} is followed, as {}", resource.api_version);
+                        Now::Follow(events(&client, kind, &resource).boxed())
+                    }
+                    Ok(None) => Now::Wait,
+                    Err(error) => {
+                        tracing::debug!("whether {kind} is served is not known: {error}");
+                        Now::Wait
+                    }
+                },
+                Now::Follow(mut events) => match events.next().await {
+                    Some(Told::Error(_, error)) if is_absent(&error) => {
+                        tracing::info!("{kind} is not followed: {error}");
+                        return Some((Told::Gone(kind), (client, Now::Wait)));
+                    }
+                    Some(told) => return Some((told, (client, Now::Follow(events)))),
+                    None => Now::Wait,
+                },
+            }
         }
-        Told::Node(event) => match event {
-            Event::Init => mirror.begin_nodes(),
-            Event::InitApply(object) | Event::Apply(object) => match node(&object) {
-                Some(view) => mirror.apply_node(view),
-                None => return,
-            },
-            Event::InitDone => mirror.end_nodes(),
-            Event::Delete(object) => mirror.delete_node(&object.metadata.name.unwrap_or_default()),
-        },
-        Told::Pod(event) => match event {
-            Event::Init => mirror.begin_pods(),
-            Event::InitApply(object) | Event::Apply(object) => match pod(&object) {
-                Some(view) => mirror.apply_pod(view),
-                None => return,
-            },
-            Event::InitDone => mirror.end_pods(),
-            Event::Delete(object) => {
-                let namespace = object.metadata.namespace.as_deref().unwrap_or("default");
-                mirror.delete_pod(&format!("{namespace}/{}", object.metadata.name.unwrap_or_default()))
+    })
+}
+
+/// Whether a kind is not served, or not to us.
+fn is_absent(error: &WatchFault) -> bool {
+    let (WatchFault::InitialListFailed(kube::Error::Api(status))
+    | WatchFault::WatchStartFailed(kube::Error::Api(status))) = error
+    else {
+        return false;
+    };
+    matches!(status.code, 403 | 404)
+}
+
+fn take(mirror: &mut Mirror, told: Told) {
+    match told {
+        Told::Error(kind, error) => tracing::warn!("{kind} cannot be watched, trying again: {error}"),
+        Told::Gone(kind) => {
+            mirror.begin(kind);
+            mirror.end(kind);
+        }
+        Told::Event(kind, event) => match *event {
+            Event::Init => mirror.begin(kind),
+            Event::InitDone => mirror.end(kind),
+            Event::Delete(object) => mirror.delete(kind, &kind.name_of(&object)),
+            Event::InitApply(object) | Event::Apply(object) => {
+                let Ok(json) = serde_json::to_vec(&object) else { return };
+                match kind.read(&json) {
+                    Ok(object) => mirror.apply(object),
+                    Err(error) => tracing::warn!("an object is passed over: {error}"),
+                }
             }
         },
-    };
-    match change {
-        Change::Edits(more) => edits.extend(more),
-        Change::Rebuild => mirror.rebuild(),
     }
-}
-
-fn node(object: &DynamicObject) -> Option<NodeView> {
-    let json = serde_json::to_vec(object).ok()?;
-    read_node_view("node", &json).inspect_err(|error| tracing::warn!("a node is passed over: {error}")).ok()
-}
-
-fn pod(object: &DynamicObject) -> Option<PodView> {
-    let json = serde_json::to_vec(object).ok()?;
-    read_pod_view("pod", &json).inspect_err(|error| tracing::warn!("a pod is passed over: {error}")).ok()
 }
 
 /// Makes the cluster anew from all that is known, pods included.
@@ -205,8 +242,8 @@ async fn rebuild(engine: &Engine, mirror: &mut Mirror) -> Result<(), ServeError>
     Ok(())
 }
 
-async fn edit(engine: &Engine, mirror: &mut Mirror, edits: Vec<EditSpec>) -> Result<(), ServeError> {
-    if edits.is_empty() || !mirror.is_known() {
+async fn edit(engine: &Engine, edits: Vec<EditSpec>) -> Result<(), ServeError> {
+    if edits.is_empty() {
         return Ok(());
     }
     let edits: Arc<[EditSpec]> = edits.into();

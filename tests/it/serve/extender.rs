@@ -1,5 +1,7 @@
 //! The scheduler extender: every row of what kube-scheduler sends and expects, and what was recorded of a real one.
 
+mod gangs;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;

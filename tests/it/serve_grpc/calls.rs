@@ -4,7 +4,7 @@ use serde_json::Value;
 use slotwise::cluster::{JobSpec, NodeId};
 use slotwise::decide::PlaceOptions;
 use slotwise::evaluate::Place;
-use slotwise::formats::{EditSpec, SeatSpec, StartSpec, WaitSpec, read_cluster};
+use slotwise::formats::{EditSpec, GangSpec, SeatSpec, StartSpec, WaitSpec, WithinSpec, read_cluster};
 use slotwise::serve::client::{Candidates, Submissions};
 use slotwise::serve::grpc::generated::{PutClusterRequest, Reason, Status, put_cluster_request::Piece};
 use slotwise::serve::{Client, Condition, Limits};
@@ -67,7 +67,15 @@ fn edits_are_done_once_and_in_order() {
         let version = client.put(&nodes(4)).await.unwrap();
         let all = [
             start("a", 4, &[("n0", &[0, 1, 2, 3]), ("n1", &[4, 5, 6, 7])]),
-            EditSpec::Wait(WaitSpec { job: "w".into(), gpus: 8, gang: Some("g".into()), gang_size: Some(2) }),
+            EditSpec::Wait(WaitSpec {
+                job: "w".into(),
+                gpus: 8,
+                cpu_milli: 500,
+                memory_mib: 7,
+                gang: Some("g".into()),
+                gang_size: Some(2),
+            }),
+            EditSpec::Gang(GangSpec { gang: "g".into(), size: Some(3), within: Some(WithinSpec::Rack) }),
             EditSpec::Cordon("n2".into()),
             start("b", 1, &[("n3", &[7])]),
             EditSpec::Moves(vec![slotwise::formats::MoveSpec {

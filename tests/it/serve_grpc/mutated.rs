@@ -7,8 +7,8 @@ use slotwise::decide::PlaceOptions;
 use slotwise::evaluate::Cpu;
 use slotwise::formats::read_cluster;
 use slotwise::serve::grpc::generated::{
-    ApplyEditsRequest, Jobs, Moves, Nodes, PlaceRequest, PutClusterRequest, Running, ScoreRequest, Seats, Waiting,
-    put_cluster_request::Piece,
+    ApplyEditsRequest, Gangs, Jobs, Moves, Nodes, PlaceRequest, PutClusterRequest, Running, ScoreRequest, Seats,
+    Waiting, put_cluster_request::Piece,
 };
 use slotwise::serve::grpc::{Pieces, candidates, edits, queue};
 use slotwise::serve::{Condition, Live, PlaceCall, ScoreCall};
@@ -47,13 +47,20 @@ fn running() -> Running {
 /// One message of each kind, all of which are good.
 fn messages() -> [Vec<u8>; 5] {
     let edits = ApplyEditsRequest {
-        kind: vec![1, 4, 6, 3, 1, 2, 5],
+        kind: vec![1, 4, 6, 3, 1, 2, 5, 7],
         start: Some(running()),
         end: vec!["a".into()],
         n_moves: vec![1],
         moves: moves(),
         node: vec![0, 0],
-        wait: Some(Waiting { job: vec!["w".into()], gpus: vec![8], gang: vec!["g".into()], gang_size: vec![2] }),
+        wait: Some(Waiting {
+            job: vec!["w".into()],
+            gpus: vec![8],
+            gang: vec!["g".into()],
+            gang_size: vec![2],
+            ..Waiting::default()
+        }),
+        gang: Some(Gangs { gang: vec!["g".into()], size: vec![2], within: vec![1] }),
         ..ApplyEditsRequest::default()
     };
     let score = ScoreRequest {
