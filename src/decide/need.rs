@@ -132,14 +132,19 @@ impl Need {
 /// The needs of the requests that somebody asked for, by request number: what runs may have thousands of others.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Needs {
-    needs: Vec<Option<Box<Need>>>,
+    needs: Vec<Need>,
+    /// By request: the place of its need, or `UNKNOWN`.
+    places: Vec<u32>,
 }
+
+/// Nobody has asked for it yet.
+const UNKNOWN: u32 = u32::MAX;
 
 impl Needs {
     /// Works out the need of a request, unless that was done before.
     #[inline(always)]
     pub(super) fn resolve(&mut self, cluster: &Cluster, request: RequestId) {
-        if self.needs.get(request.index()).is_none_or(Option::is_none) {
+        if self.places.get(request.index()).is_none_or(|&place| place == UNKNOWN) {
             self.work_out(cluster, request);
         }
     }
@@ -151,15 +156,15 @@ impl Needs {
 
     #[cold]
     fn work_out(&mut self, cluster: &Cluster, request: RequestId) {
-        if self.needs.len() <= request.index() {
-            self.needs.resize(cluster.requests().len(), None);
+        if self.places.len() <= request.index() {
+            self.places.resize(cluster.requests().len(), UNKNOWN);
         }
-        self.needs[request.index()] = Some(Box::new(Need::new(cluster, cluster.request(request))));
+        self.places[request.index()] = self.needs.len() as u32;
+        self.needs.push(Need::new(cluster, cluster.request(request)));
     }
 
     /// The need of a request, which must have been worked out.
     pub(super) fn of(&self, request: RequestId) -> &Need {
-        let need = self.needs[request.index()].as_deref();
-        need.expect("every decision begins with the needs of its requests")
+        &self.needs[self.places[request.index()] as usize]
     }
 }

@@ -30,6 +30,9 @@ pub use score::{Candidates, ScoreCall, Scored, resolve_candidates};
 /// Jobs and instances that have ended are kept until there are so many more of them than of those that run.
 const MOST_ENDED: usize = 1 << 16;
 
+/// How many jobs and instances more there must be before it is looked again whether there are so many.
+const LOOK_AGAIN: usize = 1 << 10;
+
 /// What a caller that changes something knows, and calls it.
 #[derive(Clone, Debug, Default)]
 pub struct Condition {
@@ -63,6 +66,8 @@ pub struct Live {
     /// The cluster of this version, where somebody has asked for it.
     copy: Option<Arc<Cluster>>,
     pictures: Pictures,
+    /// Jobs and instances when those that have ended were last counted.
+    counted: usize,
 }
 
 impl std::fmt::Debug for Live {
@@ -84,6 +89,7 @@ impl Live {
             scoring: Scoring::default(),
             copy: None,
             pictures: Pictures::default(),
+            counted: 0,
         }
     }
 
@@ -205,9 +211,11 @@ impl Live {
         let Some(state) = &self.state else { return };
         let (jobs, instances) = state.cluster().n_known();
         let runs = state.cluster().jobs().iter().filter(|job| job.runs());
-        if jobs + instances < MOST_ENDED {
+        // Counting goes over all of them, and this is asked after every edit.
+        if jobs + instances < MOST_ENDED || (jobs + instances).abs_diff(self.counted) < LOOK_AGAIN {
             return;
         }
+        self.counted = jobs + instances;
         let running = runs.fold(0, |sum, job| sum + 1 + job.instances() as usize);
         if jobs + instances < 2 * running + MOST_ENDED {
             return;

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::Offer;
 use super::memo::Memo;
 use crate::anchor::{State, Trigger};
-use crate::cluster::{Cluster, JobId, JobSpec, NodeId, Within};
+use crate::cluster::{Cluster, JobId, JobMark, JobSpec, NodeId, Within};
 use crate::decide::{CommitLoop, PlaceOptions, Policy, Status, Why};
 use crate::serve::fault::ServeError;
 use crate::serve::live::{Asks, Gang, Gangs, Live};
@@ -208,6 +208,15 @@ impl Party {
             let within = if let Bond::Within(within) = self.bond { Some(within) } else { None };
             return self.place_within(state, policy, within);
         };
+        // The policy may well choose that one by itself, which is soon asked; to close all others is not soon done.
+        let mark = state.cluster().mark_jobs();
+        let is_there = |state: &State, nodes: &[NodeId]| nodes.iter().all(|&node| state.is_in(node, (within, number)));
+        match self.place_within(state, policy, Some(within)) {
+            Ok(nodes) if is_there(state, &nodes) => return Ok(nodes),
+            // In no domain or rack there is room.
+            Err(why) => return Err(why),
+            Ok(_) => free_since(state, mark),
+        }
         let elsewhere = state.cluster().node_ids().filter(|&node| !state.is_in(node, (within, number)));
         let closed = close(state, elsewhere.collect());
         let placed = self.place_within(state, policy, None);
@@ -275,9 +284,7 @@ impl Rehearsal {
             let _ = gang.place(state, self.policy);
         }
         let placed = self.party.place(state, self.policy);
-        let taken: Vec<JobId> =
-            state.cluster().jobs_since(mark).filter(|&job| state.cluster().job(job).runs()).collect();
-        free(state, &taken);
+        free_since(state, mark);
         open(state, &closed);
         state.forget_since(mark);
         placed
@@ -305,9 +312,11 @@ fn open(state: &mut State, closed: &[NodeId]) {
     transaction.commit();
 }
 
-fn free(state: &mut State, jobs: &[JobId]) {
+/// Frees what was placed since the mark.
+fn free_since(state: &mut State, mark: JobMark) {
+    let placed: Vec<JobId> = state.cluster().jobs_since(mark).filter(|&job| state.cluster().job(job).runs()).collect();
     let mut transaction = state.begin();
-    for &job in jobs {
+    for job in placed {
         for instance in transaction.cluster().instances_of(job) {
             // One that does not run is freed already.
             let _ = transaction.free(instance);
