@@ -7,7 +7,9 @@ mod latency;
 mod load;
 mod metrics;
 mod page;
+mod plan;
 mod security;
+mod slow;
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
