@@ -202,6 +202,15 @@ impl Batch {
     pub fn source(&self, candidate: usize) -> usize {
         self.source[candidate] as usize
     }
+
+    /// The place in the batch of each candidate in the order in which they were given: the inverse of [`Batch::source`].
+    pub fn positions(&self) -> Vec<u32> {
+        let mut positions = vec![0; self.source.len()];
+        for (position, &source) in (0..).zip(&self.source) {
+            positions[source as usize] = position;
+        }
+        positions
+    }
 }
 
 /// N·ΔSIF = Δpartial − ΔΦ* must fit a word: |Δpartial| is below 2^28, so this leaves room.

@@ -3,15 +3,14 @@
 //! What a candidate names is not looked up here: an unknown job or node, or a bad index, is a reason why the candidate
 //! is infeasible and not a fault of the file.
 
-use std::fmt;
 use std::io::BufRead;
-use std::marker::PhantomData;
 
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
+
+use crate::cluster::GpuMask;
 
 use super::error::FormatError;
+use super::fields::{Fields, maybe_objects, objects};
 use super::lines::Lines;
 use super::source::Source;
 
@@ -41,6 +40,29 @@ pub struct SeatSpec {
     pub gpus: Option<Vec<u64>>,
 }
 
+/// Why indices are no set of devices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoDevices {
+    /// No node has so many.
+    #[error("found device {0}, expected 0 to 15")]
+    OutOfRange(u64),
+    /// An index is there twice.
+    #[error("found device {0} twice")]
+    Twice(u64),
+}
+
+/// Indices of devices as a set.
+///
+/// # Errors
+/// If one is no index of a device, or is there twice.
+pub fn devices(indices: &[u64]) -> Result<GpuMask, NoDevices> {
+    indices.iter().try_fold(0, |mask: GpuMask, &index| {
+        let bit = u32::try_from(index).ok().and_then(|index| (1 as GpuMask).checked_shl(index));
+        let bit = bit.ok_or(NoDevices::OutOfRange(index))?;
+        if mask & bit == 0 { Ok(mask | bit) } else { Err(NoDevices::Twice(index)) }
+    })
+}
+
 /// Where one running instance moves.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object that is a move")]
@@ -49,8 +71,12 @@ pub struct MoveSpec {
     pub job: String,
     /// Which of its instances, from 0.
     pub instance: u64,
-    /// The name of the node that it moves to.
+    /// The name of the node that it moves to; plans and decisions call it `to`, and so may whoever sends one back.
+    #[serde(alias = "to")]
     pub node: String,
+    /// The name of the node that it moves from, if the sender says so: it must be there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
     /// Device indices; `None` for the lowest that are free.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpus: Option<Vec<u64>>,
@@ -61,32 +87,10 @@ pub struct MoveSpec {
 struct Line {
     job: String,
     candidate: String,
-    place: Vec<Fields<SeatSpec>>,
-    #[serde(default)]
-    migrate: Option<Vec<Fields<MoveSpec>>>,
-}
-
-/// An object with named fields: what is derived would also take a list of values, in the order of the fields.
-struct Fields<T>(T);
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Fields<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(FieldsVisitor(PhantomData))
-    }
-}
-
-struct FieldsVisitor<T>(PhantomData<T>);
-
-impl<'de, T: Deserialize<'de>> Visitor<'de> for FieldsVisitor<T> {
-    type Value = Fields<T>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Fields<T>, A::Error> {
-        T::deserialize(MapAccessDeserializer::new(map)).map(Fields)
-    }
+    #[serde(deserialize_with = "objects")]
+    place: Vec<SeatSpec>,
+    #[serde(default, deserialize_with = "maybe_objects")]
+    migrate: Option<Vec<MoveSpec>>,
 }
 
 /// Reads candidates from a file, or from standard input for `-`. It may be gzip'd. Blank lines are skipped.
@@ -110,9 +114,7 @@ pub fn read_candidates_from(name: &str, reader: impl BufRead) -> Result<Vec<Cand
         // A line is read again with its path tracked only where it is bad: tracking allocates for every field.
         let read = serde_json::from_slice(text).map_err(|error| explain(name, line, text, error))?;
         let Fields(Line { job, candidate, place, migrate }) = read;
-        let place = place.into_iter().map(|Fields(seat)| seat).collect();
-        let migrate = migrate.into_iter().flatten().map(|Fields(one)| one).collect();
-        candidates.push(CandidateSpec { line, job, candidate, place, migrate });
+        candidates.push(CandidateSpec { line, job, candidate, place, migrate: migrate.unwrap_or_default() });
     }
     Ok(candidates)
 }

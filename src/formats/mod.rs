@@ -9,6 +9,7 @@ mod clock;
 mod dump;
 mod edits;
 mod error;
+pub(crate) mod fields;
 mod gather;
 mod groups;
 mod helios;
@@ -41,9 +42,9 @@ mod window;
 
 pub use acme::{read_acme, read_acme_from};
 pub use alibaba::{read_alibaba_2026, read_alibaba_2026_from, read_alibaba_2026_jobs, read_alibaba_2026_jobs_from};
-pub use candidates::{CandidateSpec, MoveSpec, SeatSpec, read_candidates, read_candidates_from};
+pub use candidates::{CandidateSpec, MoveSpec, NoDevices, SeatSpec, devices, read_candidates, read_candidates_from};
 pub use dump::{Handles, Import, WaitingGroup, WaitingJob};
-pub use edits::{EditSpec, GangSpec, StartSpec, WaitSpec, WithinSpec};
+pub use edits::{EditSpec, GangSpec, GroupSpec, StartSpec, WaitSpec, WithinSpec};
 pub use error::{FormatError, Note};
 pub use gather::{LeftOut, Trace, TraceReport};
 pub use helios::{read_helios, read_helios_from};
@@ -58,7 +59,7 @@ pub use openb::{read_openb_nodes, read_openb_nodes_from, read_openb_pods, read_o
 pub use origin::{TraceOptions, cluster_source, dump_source, foreign_trace, queue_source, trace_source};
 pub use output::{AtomicFile, discard_unfinished, write_file};
 pub use philly::{read_philly, read_philly_from};
-pub use queue::{read_queue, read_queue_from, write_queue};
+pub use queue::{read_queue, read_queue_from, removal, write_queue};
 pub use sacct::{read_sacct, read_sacct_from};
 pub use slurm::{read_slurm, read_slurm_from};
 pub use snapshot::{IndexSource, Snapshot, overcommitted, read_cluster, read_cluster_from};

@@ -85,8 +85,11 @@ pub fn read_queue_from(
     Ok((queue, notes))
 }
 
-/// The end of the job of this name, or what is wrong with it.
-fn removal(cluster: &Cluster, name: &str) -> Result<QueueEntry, String> {
+/// The end of the job of this name.
+///
+/// # Errors
+/// What is wrong with the name: no job has it, or a group of one.
+pub fn removal(cluster: &Cluster, name: &str) -> Result<QueueEntry, String> {
     if let Some(job) = cluster.find_grouped_job(name) {
         return Ok(QueueEntry::RemoveGroups(job));
     }

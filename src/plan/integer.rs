@@ -63,12 +63,17 @@ impl Effort {
 
     /// Takes steps off. False if none are left or it is too late.
     pub(super) fn spend(&mut self, steps: u64) -> bool {
-        if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+        if self.is_late() {
             self.by_clock = true;
             self.steps = 0;
         }
         self.steps = self.steps.saturating_sub(steps);
         self.steps > 0
+    }
+
+    /// Whether the clock has run out, by which a piece of work that takes long may end before it takes steps off.
+    pub(super) fn is_late(&self) -> bool {
+        self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 
     /// A part of it, for a search that is to leave something for the next.
@@ -222,7 +227,7 @@ impl<'p> Search<'p> {
             }
             let mut steps = effort.left();
             let before = steps;
-            let ended = self.relaxation.solve(&mut steps);
+            let ended = self.relaxation.solve(&mut steps, || effort.is_late());
             let goes_on = effort.spend((before - steps).max(1));
             match ended {
                 Ended::Infeasible if self.program.refutes(self.relaxation.prices(), &self.bounds) => continue,

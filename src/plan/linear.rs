@@ -117,8 +117,8 @@ impl<'p> Relaxation<'p> {
         &self.prices
     }
 
-    /// Solves it within its bounds, in at most so many steps; they are taken off.
-    pub(super) fn solve(&mut self, steps: &mut u64) -> Ended {
+    /// Solves it within its bounds, in at most so many steps, which are taken off, and as long as it is not too late.
+    pub(super) fn solve(&mut self, steps: &mut u64, too_late: impl Fn() -> bool) -> Ended {
         self.settle();
         loop {
             if self.since_inversion >= 100.max(self.n_rows) {
@@ -131,7 +131,7 @@ impl<'p> Relaxation<'p> {
                 self.price();
                 return Ended::Optimal;
             };
-            if *steps == 0 {
+            if *steps == 0 || too_late() {
                 return Ended::GivenUp;
             }
             *steps = steps.saturating_sub(self.pivot_steps);

@@ -64,6 +64,6 @@ pub use hitless::NoOrder;
 pub use integer::Effort;
 pub use question::{Cost, Goal, Plan, PlanOptions};
 pub use room::FewestMoves;
-pub use settings::{STEPS, first_without_seconds, pin};
+pub use settings::{STEPS, STEPS_OF_A_POINT, first_without_seconds, pin, selected};
 pub use steps::{Mode, Step};
 pub use verdict::{NoPlan, Relaxation};

@@ -6,16 +6,23 @@ use crate::cluster::{Cluster, JobId};
 /// Steps of a search, as many as it takes in practice: some tens of seconds, so that it is seldom the clock that ends it.
 pub const STEPS: u64 = 6_000_000;
 
-/// Pins the running jobs that a selector names: a name, in which `*` is any text and `?` any one byte. The name of a job of
-/// several groups names all of them. False if there is none.
+/// Steps for each point of a curve but the last, of which there may be fifty.
+pub const STEPS_OF_A_POINT: u64 = 600_000;
+
+/// The running jobs that a selector names, by their numbers: a name, in which `*` is any text and `?` any one byte. All
+/// groups of a job go by its name too.
+pub fn selected<'a>(cluster: &'a Cluster, selector: &'a str) -> impl Iterator<Item = JobId> + use<'a> {
+    let fits = move |name: &str| matches_selector(selector.as_bytes(), name.as_bytes());
+    let running = cluster.job_ids().filter(|&job| cluster.job(job).runs());
+    running.filter(move |&job| fits(cluster.job_name(job)) || fits(cluster.whole_job_name(job)))
+}
+
+/// Pins the running jobs that a selector names, as [`selected`] has it. False if there is none.
 pub fn pin(cluster: &Cluster, selector: &str, movable: &mut [bool]) -> bool {
     let mut found = false;
-    for job in cluster.job_ids().filter(|&job| cluster.job(job).runs()) {
-        let names = [cluster.job_name(job), cluster.whole_job_name(job)];
-        if names.iter().any(|name| matches_selector(selector.as_bytes(), name.as_bytes())) {
-            movable[job.index()] = false;
-            found = true;
-        }
+    for job in selected(cluster, selector) {
+        movable[job.index()] = false;
+        found = true;
     }
     found
 }

@@ -45,10 +45,7 @@ struct Line<'a> {
 impl<'a> ScoreRows<'a> {
     /// The scores of a batch that was built from `specs`, on a cluster with so many empty nodes.
     pub fn new(specs: &'a [CandidateSpec], batch: &'a Batch, scores: &'a Scores, empty_nodes: u64) -> Self {
-        let mut positions = vec![0; batch.len()];
-        for position in 0..batch.len() {
-            positions[batch.source(position)] = position as u32;
-        }
+        let positions = batch.positions();
         Self { specs, batch, scores, ranks: scores.ranks(batch), positions, empty_nodes }
     }
 

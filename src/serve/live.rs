@@ -51,7 +51,20 @@ pub struct Changed {
     pub repeated: bool,
     /// What was answered then, where that is kept.
     pub answer: Option<Arc<[u8]>>,
+    /// Beside an answer that is kept: what each of its decisions did.
+    pub effects: Arc<[Effect]>,
 }
+
+impl Changed {
+    /// A change that was made now, with nothing to answer.
+    pub(super) fn new(version: Version) -> Self {
+        Self { version, repeated: false, answer: None, effects: Arc::default() }
+    }
+}
+
+/// What a decision did: the change of N·SIF, and whether every touched node is in Σ afterwards. Nothing where nothing was
+/// decided.
+pub type Effect = (Option<i64>, Option<bool>);
 
 /// The cluster, its version, and the device that it is resident on.
 pub struct Live {
@@ -188,9 +201,9 @@ impl Live {
             edit::apply(state, &mut self.gangs, edits).map_err(|(at, why)| ServeError::Refused { at, why })?;
         self.resident.touch(state.cluster(), &touched);
         let version = self.advance();
-        self.applied.keep(condition, version, None);
+        self.applied.keep(condition, Changed::new(version));
         self.forget_ended();
-        Ok(Changed { version, repeated: false, answer: None })
+        Ok(Changed::new(version))
     }
 
     /// The outcome of a change that was made before under the same id.

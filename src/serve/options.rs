@@ -10,8 +10,8 @@ use subtle::ConstantTimeEq;
 use super::extender::ExtenderOptions;
 use super::watch::WatchOptions;
 
-/// What clients may ask of the service. Whatever they send, memory stays below about `calls` bodies, `connections` answers
-/// that their clients are slow to read, and what the cluster itself takes.
+/// What clients may ask of the service. Whatever they send, memory stays below about `calls` bodies, `answers` bytes of
+/// answers and a buffer for each of `connections`, and what the cluster itself takes.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// The largest body in bytes.
@@ -30,6 +30,11 @@ pub struct Limits {
     pub head_time: Duration,
     /// How long a body may take to come.
     pub body_time: Duration,
+    /// Bytes of answers that are on their way, over all connections; further answers are refused as busy. One that is larger
+    /// than that may be on its way alone.
+    pub answers: usize,
+    /// How long a client may take to read an answer, or each piece of one that comes in pieces; then its connection is cut.
+    pub answer_time: Duration,
     /// How long calls may go on when the service is told to end.
     pub grace: Duration,
 }
@@ -45,6 +50,8 @@ impl Default for Limits {
             call: Duration::from_secs(30),
             head_time: Duration::from_secs(10),
             body_time: Duration::from_secs(30),
+            answers: 512 << 20,
+            answer_time: Duration::from_secs(60),
             grace: Duration::from_secs(10),
         }
     }

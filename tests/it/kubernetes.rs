@@ -310,10 +310,8 @@ fn each_pod_of_a_running_gang_keeps_its_own_wishes_whichever_comes_first() {
     for pods in [[launcher, worker], [worker, launcher]] {
         let cluster = gang_of(&pods);
         let whole = cluster.find_grouped_job("default/g").unwrap();
-        let mut allowed: Vec<usize> = whole
-            .jobs()
-            .map(|job| cluster.request_of(job).models.as_ref().map_or(0, |models| models.len()))
-            .collect();
+        let mut allowed: Vec<usize> =
+            whole.jobs().map(|job| cluster.request_of(job).models.as_ref().map_or(0, |models| models.len())).collect();
         allowed.sort_unstable();
         assert_eq!(allowed, [0, 1], "any for the launcher, one for the worker");
         assert!(whole.jobs().all(|job| cluster.request_of(job).within == Some(Within::Rack)));
@@ -333,13 +331,16 @@ fn what_nothing_makes_again_or_what_ends_is_not_moved() {
 #[test]
 fn labels_that_are_not_there_are_told() {
     let node = |name: &str, labels: &str| {
-        format!("- {{kind: Node, metadata: {{name: {name}, labels: {{{labels}}}}}, status: {{allocatable: {{nvidia.com/gpu: 8}}}}}}\n")
+        format!(
+            "- {{kind: Node, metadata: {{name: {name}, labels: {{{labels}}}}}, status: {{allocatable: {{nvidia.com/gpu: 8}}}}}}\n"
+        )
     };
     let text = format!("items:\n{}{}{}", node("n0", "row: a, rack: r"), node("n1", "row: a"), node("n2", "rack: r"));
     let read = |keys: &str| {
         let import = read_kubernetes_from("dump", text.as_bytes(), Some(&keys.parse().unwrap())).unwrap();
         let cluster = &import.snapshot.cluster;
-        let racks = cluster.node_ids().map(|node| cluster.node(node).region(Within::Rack).is_some()).collect::<Vec<_>>();
+        let racks =
+            cluster.node_ids().map(|node| cluster.node(node).region(Within::Rack).is_some()).collect::<Vec<_>>();
         (racks, import.snapshot.notes.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
     };
     let (racks, notes) = read("row,rack");

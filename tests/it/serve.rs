@@ -9,7 +9,9 @@ mod latency;
 mod load;
 mod metrics;
 mod page;
+mod plan;
 mod security;
+mod slow;
 mod watch;
 
 use std::io::{BufRead, BufReader};

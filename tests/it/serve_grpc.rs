@@ -3,6 +3,7 @@
 mod calls;
 mod errors;
 mod go_example;
+mod groups;
 mod interleaved;
 mod mutated;
 mod same_scores;

@@ -61,7 +61,7 @@ pub(in super::super) struct ServeArgs {
     #[arg(long, value_name = "WHAT", value_parser = file())]
     pub(in super::super) print: Option<ServeFile>,
     /// What is logged to standard error: error, warn, info, debug, or TARGET=LEVEL,…
-    #[arg(long, value_name = "FILTER", default_value = "info")]
+    #[arg(long, value_name = "FILTER", default_value = "info", value_parser = log_filter)]
     pub(in super::super) log: String,
     /// How
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
@@ -84,7 +84,37 @@ pub(in super::super) enum LogFormat {
     Json,
 }
 
+/// The levels of log lines, the most silent first.
+const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+
+/// A filter of log lines. What filters them takes a level that it does not know for a target, and would be silent.
+fn log_filter(text: &str) -> Result<String, String> {
+    for directive in text.split(',') {
+        let (target, level) =
+            directive.rsplit_once('=').map_or((None, directive), |(target, level)| (Some(target), level));
+        if !LEVELS.iter().any(|known| known.eq_ignore_ascii_case(level)) || target == Some("") {
+            return Err(format!("found {directive:?}, expected one of {}, or TARGET=LEVEL", LEVELS.join(", ")));
+        }
+    }
+    Ok(text.to_owned())
+}
+
 fn file() -> impl TypedValueParser<Value = ServeFile> {
     let find = |word: String| ServeFile::ALL.into_iter().find(|file| file.name() == word);
     PossibleValuesParser::new(ServeFile::ALL.map(ServeFile::name)).try_map(move |word| find(word).ok_or("no such file"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn misspelt_levels_are_refused() {
+        for good in ["info", "DEBUG", "off", "slotwise=debug", "warn,slotwise::serve=trace"] {
+            assert_eq!(log_filter(good).as_deref(), Ok(good));
+        }
+        for bad in ["nope", "", "slotwise", "slotwise=", "=info", "info,", "slotwise=inof", "info,nope"] {
+            assert!(log_filter(bad).unwrap_err().contains("expected one of off, error, warn, info"), "{bad}");
+        }
+    }
 }

@@ -8,11 +8,10 @@ use super::waiting_job::waiting_job;
 use super::{Failure, Options, Output, Talk, open_backend, write_all};
 use crate::cluster::{Cluster, DisruptionBudget, JobId, Within};
 use crate::formats::Snapshot;
-use crate::plan::{Cost, Effort, Goal, Plan, PlanOptions, STEPS, choose, curve, first_without_seconds, pin, plan};
+use crate::plan::{
+    Cost, Effort, Goal, Plan, PlanOptions, STEPS, STEPS_OF_A_POINT, choose, curve, first_without_seconds, pin, plan,
+};
 use crate::report::{PlanReport, curve_svg, plan_commands};
-
-/// Steps for each point of a curve but the last, of which there may be fifty.
-const STEPS_OF_A_POINT: u64 = 600_000;
 
 pub(super) fn run(args: &PlanArgs, options: &Options, talk: &Talk) -> Result<(), Failure> {
     let origin = &args.cluster.cluster;

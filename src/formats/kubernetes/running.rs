@@ -114,7 +114,10 @@ fn is_kept(node: &NodeRecord, tally: &mut Tally) -> bool {
 fn node(record: &NodeRecord, keys: &TopologyKeys, kinds: &Kinds, tally: &mut Tally) -> DumpNode {
     let place = keys.place(record);
     if place.lacks {
-        tally.met("nodes without one of the labels that say where nodes are; without the innermost, in no rack", &record.name);
+        tally.met(
+            "nodes without one of the labels that say where nodes are; without the innermost, in no rack",
+            &record.name,
+        );
     }
     let closed = kinds.closed(record);
     if let Some(why) = closed {

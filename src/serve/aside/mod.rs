@@ -29,16 +29,17 @@ pub trait Question: Send + 'static {
 }
 
 impl App {
-    /// Works on a thread of its own.
+    /// Works on a thread of its own, for which nobody waits after the deadline.
     ///
     /// # Errors
-    /// What `work` says; or that too many do so already.
+    /// What `work` says; or that too many do so already, or it is too late.
     pub(super) async fn aside<R: Send + 'static>(
         &self,
+        deadline: Option<Instant>,
         work: impl FnOnce() -> Result<R, ServeError> + Send + 'static,
     ) -> Result<R, ServeError> {
         let permit = Arc::clone(&self.aside).try_acquire_owned().map_err(|_| ServeError::Busy)?;
-        work_apart(permit, work).await
+        work_apart(permit, deadline, work).await
     }
 
     /// Reads or writes a snapshot on a thread of its own; a few at a time, which the others wait for until the deadline.
@@ -55,7 +56,7 @@ impl App {
             None => turn.await,
             Some(deadline) => tokio::time::timeout_at(deadline.into(), turn).await.map_err(|_| ServeError::Late)?,
         };
-        work_apart(permit.map_err(|_| ServeError::Closing)?, work).await
+        work_apart(permit.map_err(|_| ServeError::Closing)?, deadline, work).await
     }
 
     /// A snapshot of what is here, as text, and its version.
@@ -84,16 +85,18 @@ impl App {
         let asked = question.version();
         let copy = move |live: &mut super::Live| live.check(asked).and_then(|()| Ok((live.version(), live.copy()?)));
         let (version, cluster) = self.engine.run(deadline, copy).await?;
-        let line = self.aside(move || question.answer(Cluster::clone(&cluster), deadline)).await?;
+        let line = self.aside(deadline, move || question.answer(Cluster::clone(&cluster), deadline)).await?;
         let mut document = format!("{{\"version\":\"{version}\",").into_bytes();
         document.extend_from_slice(line.strip_prefix(b"{").unwrap_or(&line).trim_ascii_end());
         Ok(document)
     }
 }
 
-/// Works to its end, and holds the permit until then, whether somebody still waits for it or not.
+/// Works to its end, and holds the permit until then, whether somebody still waits for it or not: until the deadline somebody
+/// does.
 async fn work_apart<R: Send + 'static>(
     permit: tokio::sync::OwnedSemaphorePermit,
+    deadline: Option<Instant>,
     work: impl FnOnce() -> Result<R, ServeError> + Send + 'static,
 ) -> Result<R, ServeError> {
     let done = tokio::task::spawn_blocking(move || {
@@ -101,7 +104,11 @@ async fn work_apart<R: Send + 'static>(
         drop(permit);
         done
     });
-    done.await.map_err(|error| ServeError::Failed(error.to_string()))?
+    let done = match deadline {
+        None => done.await,
+        Some(deadline) => tokio::time::timeout_at(deadline.into(), done).await.map_err(|_| ServeError::Late)?,
+    };
+    done.map_err(|error| ServeError::Failed(error.to_string()))?
 }
 
 fn unwritten(error: serde_json::Error) -> ServeError {

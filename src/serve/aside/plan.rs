@@ -1,5 +1,6 @@
 //! The fewest moves that make room, and why a job waits.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
@@ -7,12 +8,14 @@ use serde_json::value::RawValue;
 
 use super::{Question, unwritten};
 use crate::anchor::State;
-use crate::cluster::{Cluster, JobId, Within};
+use crate::cluster::{Cluster, DisruptionBudget, JobId, Within};
 use crate::decide::obstacles;
 use crate::evaluate::Cpu;
+use crate::formats::fields::objects;
 use crate::formats::read_queue_from;
 use crate::plan::{
-    Cost, Effort, Goal, Mode, Plan, PlanOptions, STEPS, as_one_group, choose, first_without_seconds, pin, plan,
+    Cost, Effort, Goal, Mode, Plan, PlanOptions, STEPS, STEPS_OF_A_POINT, as_one_group, choose, curve,
+    first_without_seconds, pin, plan, selected,
 };
 use crate::report::{ObstaclesReport, PlanReport};
 use crate::serve::fault::ServeError;
@@ -44,7 +47,11 @@ pub struct PlanQuestion {
     mode: Option<String>,
     #[serde(default)]
     pin: Vec<String>,
+    #[serde(default, deserialize_with = "objects")]
+    budgets: Vec<Budget>,
     time_limit_s: Option<u64>,
+    #[serde(default)]
+    curve: bool,
 }
 
 impl PlanQuestion {
@@ -96,7 +103,9 @@ impl Question for PlanQuestion {
 
     fn answer(&self, mut cluster: Cluster, deadline: Option<Instant>) -> Result<Vec<u8>, ServeError> {
         let goal = self.goal(&mut cluster)?;
-        let mut options = options(&cluster, self.mode.as_deref(), &self.pin, self.time_limit_s, deadline)?;
+        let how = How { mode: self.mode.as_deref(), pins: &self.pin, budgets: &self.budgets };
+        let end = end(self.time_limit_s, deadline);
+        let mut options = how.options(&cluster, end)?;
         options.cost = one_of("cost", self.cost.as_deref(), &Cost::ALL, Cost::name)?;
         options.max_moves = self.max_moves;
         options.max_jobs_disturbed = self.max_jobs_disturbed;
@@ -106,10 +115,37 @@ impl Question for PlanQuestion {
             let found = "found neither move_cost_s nor remaining_s on the running job";
             return Err(ServeError::Input(format!("cost: {found} {name:?}, {expected}")));
         }
+        if self.curve && goal != Goal::LeastPartial {
+            return Err(ServeError::Input(format!("curve: found another goal, expected target {LEAST_PARTIAL:?}")));
+        }
+        if self.curve && options.cost != Cost::Moves {
+            return Err(ServeError::Input(format!("curve: found cost {:?}, expected moves", options.cost.name())));
+        }
         let answer = planned(&cluster, goal, &options)?;
+        options.effort = Effort::new(STEPS_OF_A_POINT, end);
+        let curve = (self.curve && answer.after.is_some()).then(|| curve(&cluster, &answer, &options));
         let mut out = Vec::new();
-        PlanReport::new(&cluster, goal, &options, &answer).json(&mut out).map_err(unwritten)?;
+        let report = PlanReport { curve: curve.as_ref(), ..PlanReport::new(&cluster, goal, &options, &answer) };
+        report.json(&mut out).map_err(unwritten)?;
         Ok(out)
+    }
+}
+
+/// How many instances of some jobs may be stopped at a time: the budgets of Kubernetes, which no snapshot has.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "an object that is a disruption budget")]
+struct Budget {
+    #[serde(default)]
+    name: String,
+    allowed: u64,
+    /// As pins name them; a budget for jobs that do not run binds nobody.
+    jobs: Vec<String>,
+}
+
+impl Budget {
+    fn of(&self, cluster: &Cluster) -> DisruptionBudget {
+        let jobs: BTreeSet<JobId> = self.jobs.iter().flat_map(|selector| selected(cluster, selector)).collect();
+        DisruptionBudget { name: self.name.clone(), allowed: self.allowed, jobs: jobs.into_iter().collect() }
     }
 }
 
@@ -122,6 +158,8 @@ pub struct ExplainQuestion {
     mode: Option<String>,
     #[serde(default)]
     pin: Vec<String>,
+    #[serde(default, deserialize_with = "objects")]
+    budgets: Vec<Budget>,
     time_limit_s: Option<u64>,
 }
 
@@ -142,7 +180,8 @@ impl Question for ExplainQuestion {
 
     fn answer(&self, mut cluster: Cluster, deadline: Option<Instant>) -> Result<Vec<u8>, ServeError> {
         let job = waiting_job(&self.job, &mut cluster)?;
-        let options = options(&cluster, self.mode.as_deref(), &self.pin, self.time_limit_s, deadline)?;
+        let how = How { mode: self.mode.as_deref(), pins: &self.pin, budgets: &self.budgets };
+        let options = how.options(&cluster, end(self.time_limit_s, deadline))?;
         let state = State::new(cluster);
         let obstacles = obstacles(&state, job);
         let answer = planned(state.cluster(), Goal::Job(job), &options)?;
@@ -176,26 +215,34 @@ fn waiting_job(line: &RawValue, cluster: &mut Cluster) -> Result<JobId, ServeErr
     }
 }
 
-fn options(
-    cluster: &Cluster,
-    mode: Option<&str>,
-    pins: &[String],
-    time_limit_s: Option<u64>,
-    deadline: Option<Instant>,
-) -> Result<PlanOptions, ServeError> {
-    let mode = one_of("mode", mode, &Mode::ALL, Mode::name)?;
+/// What plans and explanations are asked alike.
+struct How<'a> {
+    mode: Option<&'a str>,
+    pins: &'a [String],
+    budgets: &'a [Budget],
+}
+
+impl How<'_> {
+    fn options(&self, cluster: &Cluster, end: Option<Instant>) -> Result<PlanOptions, ServeError> {
+        let mode = one_of("mode", self.mode, &Mode::ALL, Mode::name)?;
+        let mut options = PlanOptions::new(cluster, mode, Effort::new(STEPS, end));
+        for (at, selector) in self.pins.iter().enumerate() {
+            if !pin(cluster, selector, &mut options.movable) {
+                let expected = "expected the name of a running job, * and ?";
+                return Err(ServeError::Input(format!("pin[{at}]: found {selector:?}, {expected}")));
+            }
+        }
+        options.budgets = self.budgets.iter().map(|budget| budget.of(cluster)).collect();
+        Ok(options)
+    }
+}
+
+/// When a search ends.
+fn end(time_limit_s: Option<u64>, deadline: Option<Instant>) -> Option<Instant> {
     let now = Instant::now();
     let left = deadline.map(|deadline| deadline.saturating_duration_since(now) * SEARCH.0 / SEARCH.1);
     let limit = time_limit_s.map(Duration::from_secs).into_iter().chain(left).min();
-    let end = limit.and_then(|limit| now.checked_add(limit));
-    let mut options = PlanOptions::new(cluster, mode, Effort::new(STEPS, end));
-    for (at, selector) in pins.iter().enumerate() {
-        if !pin(cluster, selector, &mut options.movable) {
-            let expected = "expected the name of a running job, * and ?";
-            return Err(ServeError::Input(format!("pin[{at}]: found {selector:?}, {expected}")));
-        }
-    }
-    Ok(options)
+    limit.and_then(|limit| now.checked_add(limit))
 }
 
 /// The value of a word; the default where there is none.

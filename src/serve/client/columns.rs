@@ -3,9 +3,10 @@
 use rustc_hash::FxHashMap;
 
 use super::ClientError;
-use crate::cluster::{Cluster, GpuMask, JobSpec, JobTimes, NodeId, WHOLE_GPU, Within};
+use crate::cluster::{Cluster, JobSpec, JobTimes, NodeId, WHOLE_GPU, Within};
 use crate::evaluate::Place;
-use crate::formats::{EditSpec, MoveSpec, SeatSpec, StartSpec, write_cluster};
+use crate::formats::{EditSpec, GroupSpec, MoveSpec, SeatSpec, StartSpec, devices};
+use crate::serve::grpc::NOT_SAID;
 use crate::serve::grpc::generated as wire;
 use crate::serve::grpc::generated::{EditKind, EntryKind};
 
@@ -15,12 +16,10 @@ pub(super) type Numbers = FxHashMap<String, u32>;
 /// What of a message a list of pieces may hold: well below the limit of any service.
 const ROWS: usize = 4096;
 
-/// Bytes of a document in a message.
-const JSON: usize = 1 << 20;
-
-/// Adds a job.
-fn push_job(jobs: &mut wire::Jobs, spec: &JobSpec<'_>, instances: u32) {
+/// Adds a job, or a group of the job `group_of`.
+fn push_job(jobs: &mut wire::Jobs, spec: &JobSpec<'_>, group_of: Option<&str>, instances: u32) {
     jobs.name.push(spec.name.to_owned());
+    jobs.group_of.push(group_of.unwrap_or_default().to_owned());
     jobs.instances.push(instances);
     jobs.gpus_per_instance.push(u32::from(spec.gpus));
     jobs.gpu_milli.push(u32::from(spec.gpu_milli));
@@ -49,8 +48,15 @@ fn push_seat(seats: &mut wire::Seats, place: Place) {
     seats.gpus.push(u32::from(place.gpus.unwrap_or(0)));
 }
 
-fn push_running(running: &mut wire::Running, spec: &JobSpec<'_>, seats: &[Place], gang: Option<&str>) {
-    push_job(running.jobs.get_or_insert_default(), spec, seats.len() as u32);
+/// Adds a job that runs, or a group of the job `group_of`.
+fn push_running(
+    running: &mut wire::Running,
+    spec: &JobSpec<'_>,
+    group_of: Option<&str>,
+    seats: &[Place],
+    gang: Option<&str>,
+) {
+    push_job(running.jobs.get_or_insert_default(), spec, group_of, seats.len() as u32);
     let seconds = |seconds: Option<u64>| seconds.and_then(|seconds| i64::try_from(seconds).ok()).unwrap_or(-1);
     running.remaining_s.push(seconds(spec.times.remaining_s));
     running.move_cost_s.push(seconds(spec.times.move_cost_s));
@@ -60,16 +66,10 @@ fn push_running(running: &mut wire::Running, spec: &JobSpec<'_>, seats: &[Place]
 }
 
 /// A cluster, in pieces.
-pub(super) fn pieces(cluster: &Cluster) -> Result<Vec<wire::PutClusterRequest>, ClientError> {
+pub(super) fn pieces(cluster: &Cluster) -> Vec<wire::PutClusterRequest> {
     use wire::put_cluster_request::Piece;
     let piece = |piece| wire::PutClusterRequest { piece: Some(piece) };
     let running = || cluster.job_ids().filter(|&job| cluster.job(job).runs());
-    if running().any(|job| cluster.grouped_job_of(job).is_some()) {
-        // Columns have no word for jobs of several groups.
-        let mut json = Vec::new();
-        write_cluster(cluster, None, &mut json).map_err(|error| ClientError::Options(error.to_string()))?;
-        return Ok(json.chunks(JSON).map(|bytes| piece(Piece::Json(bytes.to_vec()))).collect());
-    }
     let mut pieces = Vec::new();
     let mut nodes: Vec<NodeId> = cluster.node_ids().collect();
     // A cluster without nodes is a piece too.
@@ -124,7 +124,8 @@ pub(super) fn pieces(cluster: &Cluster) -> Result<Vec<wire::PutClusterRequest>, 
         let held = cluster.instances_of(job).map(|instance| cluster.instance(instance));
         let seats: Vec<Place> =
             held.filter_map(|held| Some(Place { node: held.node()?, gpus: Some(held.gpus()) })).collect();
-        push_running(&mut out, &spec, &seats, None);
+        let group_of = cluster.grouped_job_of(job).map(|_| cluster.whole_job_name(job));
+        push_running(&mut out, &spec, group_of, &seats, None);
         if out.remaining_s.len() == ROWS {
             pieces.push(piece(Piece::Running(std::mem::take(&mut out))));
         }
@@ -132,7 +133,7 @@ pub(super) fn pieces(cluster: &Cluster) -> Result<Vec<wire::PutClusterRequest>, 
     if !out.remaining_s.is_empty() {
         pieces.push(piece(Piece::Running(out)));
     }
-    Ok(pieces)
+    pieces
 }
 
 fn within_element(within: Option<Within>) -> i32 {
@@ -148,14 +149,20 @@ fn within_element(within: Option<Within>) -> i32 {
 pub(super) fn edits(list: &[EditSpec], numbers: &Numbers) -> Result<wire::ApplyEditsRequest, ClientError> {
     let mut out = wire::ApplyEditsRequest::default();
     let number = |name: &String| numbers.get(name).copied().ok_or_else(|| ClientError::UnknownNode(name.clone()));
+    let mask = |gpus: &[u64]| devices(gpus).map_err(|error| ClientError::Input(error.to_string()));
     let seat = |node: &String, gpus: Option<&[u64]>| {
         Ok::<_, ClientError>(Place { node: NodeId(number(node)?), gpus: gpus.map(mask).transpose()? })
     };
     for edit in list {
         out.kind.push(match edit {
             EditSpec::Start(job) => {
-                let seats = job.instances.iter().map(|SeatSpec { node, gpus }| seat(node, gpus.as_deref()));
-                push_start(out.start.get_or_insert_default(), job, &seats.collect::<Result<Vec<_>, _>>()?);
+                let seats = |seats: &[SeatSpec]| {
+                    seats
+                        .iter()
+                        .map(|SeatSpec { node, gpus }| seat(node, gpus.as_deref()))
+                        .collect::<Result<Vec<_>, _>>()
+                };
+                push_start(out.start.get_or_insert_default(), job, &seats)?;
                 EditKind::EditStart
             }
             EditSpec::Wait(job) => {
@@ -175,9 +182,10 @@ pub(super) fn edits(list: &[EditSpec], numbers: &Numbers) -> Result<wire::ApplyE
             EditSpec::Moves(moves) => {
                 out.n_moves.push(moves.len() as u32);
                 let columns = out.moves.get_or_insert_default();
-                for MoveSpec { job, instance, node, gpus } in moves {
+                for MoveSpec { job, instance, node, from, gpus } in moves {
                     let instance = u32::try_from(*instance).unwrap_or(u32::MAX);
                     push_move(columns, job, instance, seat(node, gpus.as_deref())?);
+                    columns.from.push(from.as_ref().map_or(Ok(NOT_SAID), number)?);
                 }
                 EditKind::EditMove
             }
@@ -201,36 +209,41 @@ pub(super) fn edits(list: &[EditSpec], numbers: &Numbers) -> Result<wire::ApplyE
     Ok(out)
 }
 
-fn push_start(running: &mut wire::Running, job: &StartSpec, seats: &[Place]) {
-    let models: Vec<&str> = job.models.iter().map(String::as_str).collect();
-    let spec = JobSpec {
-        name: &job.job,
-        gpus: job.gpus_per_instance,
-        gpu_milli: job.gpu_milli.unwrap_or(WHOLE_GPU),
-        cpu_milli: job.cpu_milli,
-        memory_mib: job.memory_mib,
-        models: &models,
-        within: job.within.map(Into::into),
-        pinned: !job.migratable,
-        times: JobTimes { remaining_s: job.remaining_s, move_cost_s: job.move_cost_s },
+/// Where instances are, by numbers.
+type Seats<'a> = dyn Fn(&[SeatSpec]) -> Result<Vec<Place>, ClientError> + 'a;
+
+fn push_start(running: &mut wire::Running, job: &StartSpec, seats: &Seats<'_>) -> Result<(), ClientError> {
+    let mut push = |name: &str, group: &GroupSpec, group_of: Option<&str>| {
+        let models: Vec<&str> = group.models.iter().map(String::as_str).collect();
+        let spec = JobSpec {
+            name,
+            gpus: group.gpus_per_instance,
+            gpu_milli: group.gpu_milli.unwrap_or(WHOLE_GPU),
+            cpu_milli: group.cpu_milli,
+            memory_mib: group.memory_mib,
+            models: &models,
+            within: job.within.map(Into::into),
+            pinned: !job.migratable,
+            times: JobTimes { remaining_s: job.remaining_s, move_cost_s: job.move_cost_s },
+        };
+        push_running(running, &spec, group_of, &seats(&group.instances)?, job.gang.as_deref());
+        Ok(())
     };
-    push_running(running, &spec, seats, job.gang.as_deref());
+    match &job.groups[..] {
+        [] => push(&job.job, &job.clone().into(), None),
+        // One group is a job like any other.
+        [alone] => push(&job.job, alone, None),
+        groups => {
+            let mut named = (1..).map(|number| format!("{}/{number}", job.job)).zip(groups);
+            named.try_for_each(|(name, group)| push(&name, group, Some(&job.job)))
+        }
+    }
 }
 
 fn push_move(moves: &mut wire::Moves, job: &str, instance: u32, to: Place) {
     moves.job.push(job.to_owned());
     moves.instance.push(instance);
     push_seat(moves.to.get_or_insert_default(), to);
-}
-
-/// Indices as a mask.
-fn mask(gpus: &[u64]) -> Result<GpuMask, ClientError> {
-    gpus.iter().try_fold(0, |mask: GpuMask, &gpu| {
-        let bit = u32::try_from(gpu).ok().and_then(|gpu| (1 as GpuMask).checked_shl(gpu));
-        let bit = bit.filter(|bit| mask & bit == 0);
-        let wrong = || ClientError::Input(format!("found device {gpu}, expected 0 to 15, each once"));
-        bit.map(|bit| mask | bit).ok_or_else(wrong)
-    })
 }
 
 /// Jobs that wait, and candidates of them: see [`Client::score`](super::Client::score).
@@ -246,7 +259,7 @@ impl Candidates {
     /// Adds a job, and returns its row.
     pub fn job(&mut self, spec: &JobSpec<'_>, instances: u32) -> u32 {
         let jobs = self.0.jobs.get_or_insert_default();
-        push_job(jobs, spec, instances);
+        push_job(jobs, spec, None, instances);
         jobs.name.len() as u32 - 1
     }
 
@@ -286,8 +299,26 @@ impl Submissions {
     /// A job that wants a place.
     #[must_use]
     pub fn submit(mut self, spec: &JobSpec<'_>, instances: u32) -> Self {
-        push_job(self.0.jobs.get_or_insert_default(), spec, instances);
+        push_job(self.0.jobs.get_or_insert_default(), spec, None, instances);
         self.0.entry.push(EntryKind::EntrySubmit as i32);
+        self
+    }
+
+    /// A job of several groups that wants a place for all of them, or none: what the instances of each ask for, and how many
+    /// they are. The names in `groups` do not count; `within` and `pinned` are the same in all. One group is a job like any
+    /// other.
+    #[must_use]
+    pub fn submit_groups(mut self, name: &str, groups: &[(JobSpec<'_>, u32)]) -> Self {
+        if let [(alone, instances)] = groups {
+            return self.submit(&JobSpec { name, ..alone.clone() }, *instances);
+        }
+        let jobs = self.0.jobs.get_or_insert_default();
+        for (number, (group, instances)) in (1..).zip(groups) {
+            push_job(jobs, &JobSpec { name: &format!("{name}/{number}"), ..group.clone() }, Some(name), *instances);
+        }
+        if !groups.is_empty() {
+            self.0.entry.push(EntryKind::EntrySubmit as i32);
+        }
         self
     }
 

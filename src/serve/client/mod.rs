@@ -177,7 +177,7 @@ impl Client {
     /// # Errors
     /// What the service says.
     pub async fn put(&mut self, cluster: &Cluster) -> Result<Version, ClientError> {
-        let pieces = streams::iter(columns::pieces(cluster)?);
+        let pieces = streams::iter(columns::pieces(cluster));
         let answer = self.calls.put_cluster(self.timed(pieces)).await?.into_inner();
         let named = cluster.node_ids().map(|node| (cluster.node_name(node).to_owned(), node.0));
         self.numbers = Some(Arc::new(named.collect()));

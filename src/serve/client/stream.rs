@@ -74,6 +74,6 @@ impl EditStream {
     /// Why it was not done; the stream has ended then.
     pub async fn answer(&mut self) -> Result<Changed, ClientError> {
         let answer = self.answers.message().await?.ok_or(ClientError::Closing)?;
-        Ok(Changed { version: parse(&answer.version)?, repeated: answer.repeated, answer: None })
+        Ok(Changed { repeated: answer.repeated, ..Changed::new(parse(&answer.version)?) })
     }
 }

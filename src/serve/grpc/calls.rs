@@ -193,9 +193,10 @@ impl Slotwise for Calls {
         let condition = condition(version(&message.version)?, word(&message.id))?;
         let call = PlaceCall { condition, options, commit: message.commit };
         let placed = self.0.engine.run(deadline, move |live| {
-            live.place(&call, |cluster| place::queue(&message, cluster), &mut place::append)
+            let changed = live.place(&call, |cluster| place::queue(&message, cluster), &mut place::append)?;
+            if changed.repeated { place::repeated(&changed, live.state()?.cluster()) } else { place::answer(&changed) }
         });
-        Ok(Response::new(place::answer(&placed.await?)?))
+        Ok(Response::new(placed.await?))
     }
 
     async fn plan(&self, request: Request<wire::DocumentRequest>) -> Result<Response<wire::DocumentResponse>, Status> {

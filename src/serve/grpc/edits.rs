@@ -37,7 +37,12 @@ pub fn edits(message: &wire::ApplyEditsRequest, cluster: &Cluster) -> Result<Vec
     let mut edits = Vec::with_capacity(message.kind.len());
     for (row, &kind) in message.kind.iter().enumerate() {
         edits.push(match EditKind::try_from(kind) {
-            Ok(EditKind::EditStart) => EditSpec::Start(start.spec(cluster, starts.one()?)),
+            Ok(EditKind::EditStart) => {
+                let (spec, rows) = start.spec("start.", cluster, starts.one()?)?;
+                // The first is taken.
+                starts.take(rows as u32 - 1)?;
+                EditSpec::Start(spec)
+            }
             Ok(EditKind::EditEnd) => EditSpec::End(message.end[ends.one()?].clone()),
             Ok(EditKind::EditMove) => {
                 let rows = moved.take(message.n_moves[counts.one()?])?;

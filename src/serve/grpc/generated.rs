@@ -102,6 +102,11 @@ pub struct Jobs {
     /// The names of models.
     #[prost(string, repeated, tag = "11")]
     pub words: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// The job of several groups that the row is the next group of; empty for a job whose instances are alike. `pinned`,
+    /// `within` and times are the same in all groups of a job. May be empty: there are no groups. Not for candidates: these
+    /// are of jobs whose instances are alike.
+    #[prost(string, repeated, tag = "12")]
+    pub group_of: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// Where instances are.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -118,7 +123,7 @@ pub struct Seats {
 pub struct Running {
     #[prost(message, optional, tag = "1")]
     pub jobs: ::core::option::Option<Jobs>,
-    /// Where the instances are: those of the first job, those of the second, and so on.
+    /// Where the instances are: those of the first row, those of the second, and so on.
     #[prost(message, optional, tag = "2")]
     pub seats: ::core::option::Option<Seats>,
     /// For how long it still runs, in seconds; negative where that is not known. May be empty: not known.
@@ -127,13 +132,15 @@ pub struct Running {
     /// What a move costs it, in seconds; negative where that is not known. May be empty: not known.
     #[prost(sint64, repeated, tag = "4")]
     pub move_cost_s: ::prost::alloc::vec::Vec<i64>,
-    /// The gang that it is a part of, where the parts of one start one by one; empty for none. May be empty.
+    /// The gang that it is a part of, where the parts of one start one by one; empty for none, as for every job of several
+    /// groups. May be empty.
     #[prost(string, repeated, tag = "5")]
     pub gang: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
-/// Jobs that wait, of which gangs and the page take note.
+/// Jobs that wait, one instance each. Gangs and the page take note of them; a start or an end is the end of waiting.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Waiting {
+    /// Its name, which no running job has; that of a job that waits already says anew what is known of it.
     #[prost(string, repeated, tag = "1")]
     pub job: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     /// Its GPUs, 0 to 16.
@@ -142,7 +149,8 @@ pub struct Waiting {
     /// As for Running. May be empty.
     #[prost(string, repeated, tag = "3")]
     pub gang: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// How many parts the gang has to have to start; 0 where nobody said. May be empty.
+    /// How many parts must run or wait for any to get a place; 0 where nobody said: those that are known. The last that is said
+    /// of a gang counts. May be empty.
     #[prost(uint32, repeated, tag = "4")]
     pub gang_size: ::prost::alloc::vec::Vec<u32>,
     /// Its milli-cores. May be empty: 0.
@@ -176,6 +184,10 @@ pub struct Moves {
     /// Where to.
     #[prost(message, optional, tag = "3")]
     pub to: ::core::option::Option<Seats>,
+    /// The number of the node that it is on, which is checked; 4294967295 where the client does not say. May be empty: nowhere
+    /// is it said.
+    #[prost(uint32, repeated, tag = "4")]
+    pub from: ::prost::alloc::vec::Vec<u32>,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GetClusterRequest {}
@@ -310,7 +322,7 @@ pub struct PlaceRequest {
     /// For which version; empty for any.
     #[prost(string, tag = "1")]
     pub version: ::prost::alloc::string::String,
-    /// The client's name for this change, as in ApplyEditsRequest; of no meaning unless `commit`.
+    /// The client's name for this change, as in ApplyEditsRequest, and none that an edit has; of no meaning unless `commit`.
     #[prost(string, tag = "2")]
     pub id: ::prost::alloc::string::String,
     /// Whether what is decided is done. Otherwise nothing has changed afterwards.
@@ -318,7 +330,7 @@ pub struct PlaceRequest {
     pub commit: bool,
     #[prost(message, optional, tag = "4")]
     pub jobs: ::core::option::Option<Jobs>,
-    /// Names of jobs that run or are placed before.
+    /// Names of jobs that run or are placed before; of several groups, that of the whole job.
     #[prost(string, repeated, tag = "5")]
     pub remove: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     /// The order of both. May be empty: all jobs, then all removals.
@@ -353,7 +365,7 @@ pub struct PlaceResponse {
     /// How many rows of `place` are the decision's.
     #[prost(uint32, repeated, tag = "5")]
     pub n_places: ::prost::alloc::vec::Vec<u32>,
-    /// Where the instances of placed jobs are.
+    /// Where the instances of placed jobs are; of several groups, those of the first group first.
     #[prost(message, optional, tag = "6")]
     pub place: ::core::option::Option<Seats>,
     /// How many rows of the four columns below are the decision's.
@@ -418,9 +430,9 @@ impl Within {
 pub enum EditKind {
     /// Refused: an edit is one of the others.
     EditUnspecified = 0,
-    /// A job runs now: the next row of `start`.
+    /// A job runs now: the next row of `start`, and those of its other groups.
     EditStart = 1,
-    /// A running job has ended, and its name is free: the next of `end`.
+    /// A running job has ended, all groups of it, and its name is free: the next of `end`.
     EditEnd = 2,
     /// Instances have moved, all at once: as many of the next rows of `moves` as the next of `n_moves` says.
     EditMove = 3,
@@ -531,7 +543,7 @@ impl Reason {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum EntryKind {
-    /// The next row of `jobs` wants a place.
+    /// The next row of `jobs` wants a place, with those of its other groups: all of them or none.
     EntrySubmit = 0,
     /// The next of `remove` leaves, if it runs by then.
     EntryRemove = 1,

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use axum::extract::{Request, State as Shared};
-use axum::http::{HeaderMap, HeaderValue, header};
+use axum::http::HeaderMap;
 use axum::middleware::Next;
 use axum::response::Response;
 use futures_util::FutureExt;
@@ -50,11 +50,8 @@ pub(super) async fn admit(Shared(app): Shared<Arc<App>>, mut request: Request, n
 }
 
 fn admitted(app: &App, headers: &HeaderMap) -> Result<Admitted, Status> {
-    if let Some(token) = &app.token {
-        let shown = headers.get(header::AUTHORIZATION).map(HeaderValue::as_bytes);
-        if !shown.is_some_and(|shown| token.is_shown_by(shown)) {
-            return Err(Status::unauthenticated("a bearer token is expected"));
-        }
+    if !app.knows(headers) {
+        return Err(Status::unauthenticated("a bearer token is expected"));
     }
     if app.closing.load(Ordering::Relaxed) {
         return Err(ServeError::Closing.into());

@@ -8,7 +8,8 @@ use crate::cluster::{
     Cluster, GpuMask, InstanceId, JobId, JobSpec, JobTimes, MAX_AMOUNT, MAX_GPUS, NodeId, WHOLE_GPU, Within,
     gpu_indices,
 };
-use crate::formats::{FormatError, MoveSpec, SeatSpec, StartSpec, WithinSpec};
+use crate::formats::{FormatError, GroupSpec, MoveSpec, SeatSpec, StartSpec};
+use crate::workload::QueueEntry;
 
 /// The most instances of one job: what can be numbered.
 const MAX_INSTANCES: u32 = u32::MAX - 1;
@@ -27,6 +28,7 @@ pub(super) struct JobRows<'a> {
     within: Column<'a, i32>,
     /// By row: which of `models` are its.
     models: Vec<Range<usize>>,
+    group_of: &'a [String],
 }
 
 /// A column of what jobs or gangs must be within.
@@ -65,8 +67,12 @@ impl<'a> JobRows<'a> {
         let mut taker = Taker::new(at, "models", jobs.models.len());
         let models = (0..rows).map(|row| taker.take(counts.get(row))).collect::<Result<Vec<_>, _>>()?;
         taker.done()?;
+        if !jobs.group_of.is_empty() {
+            full(at, "group_of", &jobs.group_of, rows)?;
+        }
         Ok(Self {
             jobs,
+            group_of: &jobs.group_of,
             instances: Column::new(at, "instances", &jobs.instances, rows, 1)?.check(
                 at,
                 "instances",
@@ -112,21 +118,88 @@ impl<'a> JobRows<'a> {
     /// Hands a job to `use_it` as the cluster wants it.
     pub(super) fn with_spec<R>(&self, row: usize, times: JobTimes, use_it: impl FnOnce(&JobSpec<'_>) -> R) -> R {
         let models: Vec<&str> = self.models(row).collect();
-        use_it(&JobSpec {
+        use_it(&self.spec(row, times, &models))
+    }
+
+    fn spec<'m>(&'m self, row: usize, times: JobTimes, models: &'m [&'m str]) -> JobSpec<'m> {
+        JobSpec {
             name: &self.jobs.name[row],
             gpus: self.gpus(row),
             gpu_milli: self.gpu_milli.get(row) as u16,
             cpu_milli: self.cpu_milli.get(row),
             memory_mib: self.memory_mib.get(row),
-            models: &models,
+            models,
             within: self.within(row),
             pinned: self.pinned.get(row),
             times,
-        })
+        }
     }
 
-    /// Registers a job in a cluster.
-    pub(super) fn register(&self, at: &str, row: usize, cluster: &mut Cluster) -> Result<JobId, FormatError> {
+    /// The job of several groups that a row is a group of.
+    pub(super) fn group_of(&self, row: usize) -> Option<&'a str> {
+        self.group_of.get(row).map(String::as_str).filter(|whole| !whole.is_empty())
+    }
+
+    /// Whether a row is that of a job, or of the first of its groups: the name may come again in a list of edits.
+    pub(super) fn begins(&self, row: usize) -> bool {
+        let Some(whole) = self.group_of(row) else { return true };
+        let goes_on = row.checked_sub(1).is_some_and(|before| self.group_of(before) == Some(whole));
+        !goes_on || self.jobs.name[row].strip_prefix(whole) == Some("/1")
+    }
+
+    /// The rows of the job that begins at a row, which `whole` is the name of if it has groups.
+    ///
+    /// # Errors
+    /// If they are no such job; `at` stands before the names of columns.
+    pub(super) fn job(&self, at: &str, first: usize) -> Result<(Range<usize>, Option<&'a str>), FormatError> {
+        let Some(whole) = self.group_of(first) else { return Ok((first..first + 1, None)) };
+        let others = (first + 1..self.len()).take_while(|&row| !self.begins(row)).count();
+        let rows = first..first + 1 + others;
+        if rows.len() == 1 {
+            let text =
+                format_args!("found {whole:?} in one row, expected it in two at least, or none: one group is a job");
+            return Err(bad(at, "group_of", Some(first), text));
+        }
+        for row in rows.clone() {
+            let (found, expected) = (&self.jobs.name[row], format!("{whole}/{}", row - first + 1));
+            if *found != expected {
+                let text =
+                    format_args!("found {found:?}, expected {expected:?}, as the next group of {whole:?} is called");
+                return Err(bad(at, "name", Some(row), text));
+            }
+            let alike = [
+                ("within", self.within.get(row) == self.within.get(first)),
+                ("pinned", self.pinned.get(row) == self.pinned.get(first)),
+            ];
+            if let Some((column, _)) = alike.iter().find(|(_, is)| !is) {
+                return Err(bad(
+                    at,
+                    column,
+                    Some(row),
+                    format_args!("found another than for the first group of {whole:?}"),
+                ));
+            }
+        }
+        Ok((rows, Some(whole)))
+    }
+
+    /// Registers the job that begins at a row in a cluster.
+    pub(super) fn register(&self, at: &str, first: usize, cluster: &mut Cluster) -> Result<QueueEntry, FormatError> {
+        let (rows, whole) = self.job(at, first)?;
+        let wrong = |error| bad(at, "name", Some(first), error);
+        let Some(whole) = whole else {
+            return Ok(QueueEntry::Submit(self.register_row(at, first, cluster)?));
+        };
+        let models: Vec<Vec<&str>> = rows.clone().map(|row| self.models(row).collect()).collect();
+        let groups: Vec<_> = rows
+            .zip(&models)
+            .map(|(row, models)| (self.spec(row, JobTimes::default(), models), self.instances(row)))
+            .collect();
+        cluster.register_groups(whole, &groups).map(QueueEntry::SubmitGroups).map_err(wrong)
+    }
+
+    /// Registers the job of a row, which is no group.
+    pub(super) fn register_row(&self, at: &str, row: usize, cluster: &mut Cluster) -> Result<JobId, FormatError> {
         let registered = self.with_spec(row, JobTimes::default(), |spec| cluster.register(spec, self.instances(row)));
         registered.map_err(|error| bad(at, "name", Some(row), error))
     }
@@ -175,7 +248,11 @@ impl<'a> SeatRows<'a> {
 pub(super) struct MoveRows<'a> {
     moves: &'a wire::Moves,
     to: SeatRows<'a>,
+    from: Column<'a, u32>,
 }
+
+/// In place of the number of a node, where that is not said.
+pub(in crate::serve) const NOT_SAID: u32 = u32::MAX;
 
 /// `Seats` that are left out.
 static NO_SEATS: wire::Seats = wire::Seats { node: Vec::new(), gpus: Vec::new() };
@@ -186,7 +263,13 @@ impl<'a> MoveRows<'a> {
         full(at, "instance", &moves.instance, rows)?;
         let to = moves.to.as_ref().unwrap_or(&NO_SEATS);
         full(at, "to.node", &to.node, rows)?;
-        Ok(Self { moves, to: SeatRows::new(&format!("{at}to."), to, nodes)? })
+        let from = Column::new(at, "from", &moves.from, rows, NOT_SAID)?.check(
+            at,
+            "from",
+            |node| (node as usize) < nodes || node == NOT_SAID,
+            &format!("less than {nodes}, as many as nodes, or 4294967295"),
+        )?;
+        Ok(Self { moves, to: SeatRows::new(&format!("{at}to."), to, nodes)?, from })
     }
 
     pub(super) fn len(&self) -> usize {
@@ -198,17 +281,24 @@ impl<'a> MoveRows<'a> {
         self.to.get(row)
     }
 
-    /// Who, if it runs.
+    /// Where from, if that is said.
+    fn from(&self, row: usize) -> Option<NodeId> {
+        Some(self.from.get(row)).filter(|&node| node != NOT_SAID).map(NodeId)
+    }
+
+    /// Who, if it runs, and runs there.
     pub(super) fn running(&self, cluster: &Cluster, row: usize) -> Option<InstanceId> {
         let job = cluster.find_job(&self.moves.job[row]).filter(|&job| cluster.job(job).runs())?;
         let instance = cluster.instances_of(job).nth(self.moves.instance[row] as usize)?;
-        cluster.instance(instance).node().map(|_| instance)
+        let node = cluster.instance(instance).node()?;
+        self.from(row).is_none_or(|from| from == node).then_some(instance)
     }
 
     /// All of it by name.
     pub(super) fn spec(&self, cluster: &Cluster, row: usize) -> MoveSpec {
         let SeatSpec { node, gpus } = self.to.spec(cluster, row);
-        MoveSpec { job: self.moves.job[row].clone(), instance: u64::from(self.moves.instance[row]), node, gpus }
+        let from = self.from(row).map(|from| cluster.node_name(from).to_owned());
+        MoveSpec { job: self.moves.job[row].clone(), instance: u64::from(self.moves.instance[row]), node, from, gpus }
     }
 }
 
@@ -236,6 +326,7 @@ static NO_JOBS: wire::Jobs = wire::Jobs {
     n_models: Vec::new(),
     models: Vec::new(),
     words: Vec::new(),
+    group_of: Vec::new(),
 };
 
 impl<'a> RunningRows<'a> {
@@ -275,8 +366,37 @@ impl<'a> RunningRows<'a> {
         self.seats_of[row].clone()
     }
 
-    /// A job by names.
-    pub(super) fn spec(&self, cluster: &Cluster, row: usize) -> StartSpec {
+    /// The job that begins at a row, by names; and the rows of it.
+    ///
+    /// # Errors
+    /// If they are no such job; `at` stands before the names of columns.
+    pub(super) fn spec(&self, at: &str, cluster: &Cluster, first: usize) -> Result<(StartSpec, usize), FormatError> {
+        let (rows, whole) = self.jobs.job(&format!("{at}jobs."), first)?;
+        let gang = self.gang.get(first).filter(|gang| !gang.is_empty());
+        let alone = self.alone(cluster, first);
+        let Some(whole) = whole else { return Ok((StartSpec { gang: gang.cloned(), ..alone }, 1)) };
+        for row in rows.clone() {
+            let times = |row| (self.remaining_s.get(row).max(-1), self.move_cost_s.get(row).max(-1));
+            if times(row) != times(first) {
+                let text = format_args!("found other times than for the first group of {whole:?}");
+                return Err(bad(at, "remaining_s", Some(row), text));
+            }
+            if self.gang.get(row).is_some_and(|gang| !gang.is_empty()) {
+                let text = format_args!(
+                    "found one for a group of {whole:?}, expected none: all groups of a job start at once"
+                );
+                return Err(bad(at, "gang", Some(row), text));
+            }
+        }
+        let n_rows = rows.len();
+        let groups = rows.map(|row| self.alone(cluster, row)).map(GroupSpec::from).collect();
+        let StartSpec { migratable, within, remaining_s, move_cost_s, .. } = alone;
+        let (job, rest) = (whole.to_owned(), StartSpec::default());
+        Ok((StartSpec { job, migratable, within, remaining_s, move_cost_s, groups, ..rest }, n_rows))
+    }
+
+    /// A row as a job of its own.
+    fn alone(&self, cluster: &Cluster, row: usize) -> StartSpec {
         let times = self.times(row);
         let instances = self.seats_of(row).map(|seat| self.seats.spec(cluster, seat)).collect();
         self.jobs.with_spec(row, times, |spec| StartSpec {
@@ -287,11 +407,12 @@ impl<'a> RunningRows<'a> {
             memory_mib: spec.memory_mib,
             migratable: !spec.pinned,
             models: spec.models.iter().map(|&model| model.to_owned()).collect(),
-            within: spec.within.map(WithinSpec::from),
+            within: spec.within.map(Into::into),
             remaining_s: times.remaining_s,
             move_cost_s: times.move_cost_s,
-            gang: self.gang.get(row).filter(|gang| !gang.is_empty()).cloned(),
+            gang: None,
             instances,
+            groups: Vec::new(),
         })
     }
 }

@@ -34,6 +34,7 @@ use axum::Router;
 use tower::ServiceExt;
 
 pub use edits::edits;
+pub(super) use jobs::NOT_SAID;
 pub use place::queue;
 pub use put::Pieces;
 pub use score::candidates;

@@ -116,7 +116,11 @@ fn add_running(builder: &mut ClusterBuilder, nodes: usize, running: &wire::Runni
             Seat { node, gpus }
         }));
         let added = rows.jobs.with_spec(row, rows.times(row), |spec| builder.add_running(spec, &seats));
-        added.map_err(|error| bad(AT, "jobs", Some(row), error))?;
+        let joined = added.and_then(|job| match rows.jobs.group_of(row) {
+            None => Ok(()),
+            Some(whole) => builder.join_group(job, whole),
+        });
+        joined.map_err(|error| bad(AT, "jobs", Some(row), error))?;
     }
     Ok(())
 }

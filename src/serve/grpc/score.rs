@@ -1,6 +1,6 @@
 //! Candidates and their scores, as columns.
 
-use super::columns::{Column, Taker, check};
+use super::columns::{Column, Taker, bad, check};
 use super::generated as wire;
 use super::jobs::{JobRows, MoveRows, SeatRows};
 use crate::cluster::{Cluster, GpuMask, JobId, NodeId};
@@ -22,8 +22,12 @@ pub fn candidates(message: &wire::ScoreRequest, cluster: &mut Cluster) -> Result
     check("", "job", &message.job, |job| (job as usize) < n_jobs, &format!("less than {n_jobs}, as many as jobs"))?;
     let n_moves = Column::new("", "n_moves", &message.n_moves, rows, 0)?;
     let n_places = Column::new("", "n_places", &message.n_places, rows, 0)?;
+    if let Some((row, whole)) = (0..n_jobs).find_map(|row| Some((row, jobs.group_of(row)?))) {
+        let text = format_args!("found a group of {whole:?}, expected none: jobs of several groups are not scored");
+        return Err(bad("jobs.", "group_of", Some(row), text));
+    }
     let registered: Vec<JobId> =
-        (0..n_jobs).map(|row| jobs.register("jobs.", row, cluster)).collect::<Result<_, _>>()?;
+        (0..n_jobs).map(|row| jobs.register_row("jobs.", row, cluster)).collect::<Result<_, _>>()?;
     let mut places = Taker::new("", "place", place.len());
     let mut moved = Taker::new("", "moves", moves.len());
     let to = |(node, gpus): (NodeId, Option<GpuMask>)| Place { node, gpus };
@@ -53,12 +57,9 @@ pub fn candidates(message: &wire::ScoreRequest, cluster: &mut Cluster) -> Result
 pub(super) fn scores(scored: &Scored) -> wire::ScoreResponse {
     let Scored { version, batch, scores, empty_nodes } = scored;
     let ranks = scores.ranks(batch);
-    let mut positions = vec![0; batch.len()];
-    for position in 0..batch.len() {
-        positions[batch.source(position)] = position;
-    }
     let mut out = wire::ScoreResponse { version: version.to_string(), ..Default::default() };
-    for position in positions {
+    for position in batch.positions() {
+        let position = position as usize;
         let (row, candidate) = (&scores.rows[position], &batch.candidates()[position]);
         let feasible = row.reason == 0;
         out.reason.push(row.reason as i32);

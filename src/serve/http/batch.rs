@@ -186,9 +186,6 @@ pub(super) async fn place(Shared(app): Shared<Arc<App>>, headers: HeaderMap, bod
             })
         })
         .await?;
-    if changed.repeated && changed.answer.as_deref().is_some_and(|answer| !answer.is_empty() && answer[0] != b'{') {
-        return Err(ServeError::Input("id: found one that was used over gRPC, expected the same protocol".to_owned()));
-    }
     let repeated = if changed.repeated { ",\"repeated\":true" } else { "" };
     Ok(listed(changed.version, "decisions", changed.answer.as_deref().unwrap_or_default(), repeated))
 }

@@ -5,12 +5,13 @@ use std::borrow::Borrow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::formats::fields::Fields;
 use crate::serve::fault::ServeError;
 
-/// Reads a body; an error names the path in it.
+/// Reads a body, which is an object; an error names the path in it.
 pub(in crate::serve) fn read<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, ServeError> {
     let mut json = serde_json::Deserializer::from_slice(bytes);
-    let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
+    let Fields(value) = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let place = error.path().to_string();
         let place = if matches!(place.as_str(), "." | "?") { String::new() } else { format!("{place}: ") };
         ServeError::Input(format!("{place}{}", error.inner()))

@@ -16,13 +16,10 @@ use crate::serve::fault::ServeError;
 
 /// Lets a call in that shows the token.
 pub(super) async fn identify(Shared(app): Shared<Arc<App>>, request: Request, next: Next) -> Response {
-    if let Some(token) = &app.token {
-        let shown = request.headers().get(header::AUTHORIZATION).map(HeaderValue::as_bytes);
-        if !shown.is_some_and(|shown| token.is_shown_by(shown)) {
-            let challenge = [(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))];
-            return (challenge, problem(StatusCode::UNAUTHORIZED, "unknown-caller", "a bearer token is expected"))
-                .into_response();
-        }
+    if !app.knows(request.headers()) {
+        let challenge = [(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))];
+        return (challenge, problem(StatusCode::UNAUTHORIZED, "unknown-caller", "a bearer token is expected"))
+            .into_response();
     }
     if app.open_to_browsers && !is_from_here(&request) {
         return problem(StatusCode::FORBIDDEN, "unknown-caller", "a page from elsewhere may not call; use a token");

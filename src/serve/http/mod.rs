@@ -7,6 +7,7 @@ mod body;
 mod guard;
 mod health;
 mod metrics;
+mod outgoing;
 mod page;
 mod told;
 
@@ -15,7 +16,8 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
-use axum::http::HeaderMap;
+use axum::http::header::AUTHORIZATION;
+use axum::http::{HeaderMap, HeaderValue};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{get, post, put};
 
@@ -30,6 +32,7 @@ use super::watch::Binder;
 pub(super) use answer::{json, json_bytes};
 pub(super) use batch::{condition, policy_and_trigger};
 pub(super) use body::{lines, read};
+pub use outgoing::Outgoing;
 
 /// The header by which a caller says how many milliseconds it will wait.
 pub const DEADLINE_HEADER: &str = "slotwise-deadline-ms";
@@ -49,6 +52,8 @@ pub struct App {
     pub snapshots: Arc<tokio::sync::Semaphore>,
     /// Permits for calls, so that memory stays bounded: a body may be as large as the limit.
     pub calls: Arc<tokio::sync::Semaphore>,
+    /// Room for answers that are on their way.
+    pub outgoing: Outgoing,
     /// What is counted and measured.
     pub metrics: Metrics,
     /// What has happened lately.
@@ -77,12 +82,19 @@ impl App {
             aside: Arc::new(tokio::sync::Semaphore::new(limits.aside)),
             snapshots: Arc::new(tokio::sync::Semaphore::new(limits.aside)),
             calls: Arc::new(tokio::sync::Semaphore::new(limits.calls)),
+            outgoing: Outgoing::new(limits.answers, limits.answer_time),
             extender: Extender::new(extender),
             open_to_browsers: false,
             follows: false,
             binder: None,
             closing: std::sync::atomic::AtomicBool::new(false),
         }
+    }
+
+    /// Whether a caller shows the token, where one is asked for.
+    pub(super) fn knows(&self, headers: &HeaderMap) -> bool {
+        let shown = headers.get(AUTHORIZATION).map(HeaderValue::as_bytes);
+        self.token.as_ref().is_none_or(|token| shown.is_some_and(|shown| token.is_shown_by(shown)))
     }
 
     /// Whether a client may change the cluster.
@@ -154,6 +166,7 @@ pub fn router(app: &Arc<App>) -> Router {
         .merge(open)
         .merge(grpc::routes(app))
         .layer(DefaultBodyLimit::max(app.limits.body))
+        .layer(from_fn_with_state(Arc::clone(app), outgoing::bounded))
         .layer(from_fn(guard::catch_panic))
         .layer(from_fn(guard::trace))
         .layer(from_fn_with_state(Arc::clone(app), metrics::measure))

@@ -3,8 +3,8 @@
 use super::distinct;
 use super::gangs::{Gangs, News};
 use crate::anchor::{State, Transaction};
-use crate::cluster::{GpuMask, InstanceId, JobId, JobSpec, JobTimes, MAX_AMOUNT, MAX_GPUS, NodeId, WHOLE_GPU};
-use crate::formats::{EditSpec, MAX_SECONDS, MoveSpec, SeatSpec, StartSpec};
+use crate::cluster::{InstanceId, JobId, JobSpec, JobTimes, MAX_AMOUNT, MAX_GPUS, NodeId, WHOLE_GPU};
+use crate::formats::{EditSpec, GroupSpec, MAX_SECONDS, MoveSpec, SeatSpec, StartSpec, devices};
 
 /// Applies edits in their order and returns the nodes that changed, or which edit is not possible and why; all is then as
 /// it was.
@@ -45,7 +45,7 @@ fn step(
             news.started(&job.job, job.gang.as_deref());
             Ok(())
         }
-        EditSpec::Wait(job) if find_running(transaction, &job.job).is_ok() => {
+        EditSpec::Wait(job) if runs(transaction, &job.job) => {
             Err(format!("found job {:?}, expected one that does not run", job.job))
         }
         EditSpec::Wait(job) if usize::from(job.gpus) > MAX_GPUS => {
@@ -100,39 +100,91 @@ fn start(transaction: &mut Transaction<'_>, spec: &StartSpec) -> Result<(), Stri
     if spec.job.is_empty() {
         return Err("found a job without a name".to_owned());
     }
-    if spec.models.iter().any(String::is_empty) {
-        return Err(format!("job {:?}: found an empty model, expected a name", spec.job));
-    }
     if let Some(seconds) = spec.remaining_s.max(spec.move_cost_s).filter(|&seconds| seconds > MAX_SECONDS) {
         return Err(format!("job {:?}: found {seconds} seconds, expected at most {MAX_SECONDS}", spec.job));
     }
-    let models: Vec<&str> = spec.models.iter().map(String::as_str).collect();
-    let job = JobSpec {
-        name: &spec.job,
-        gpus: spec.gpus_per_instance,
-        gpu_milli: spec.gpu_milli.unwrap_or(WHOLE_GPU),
-        cpu_milli: spec.cpu_milli,
-        memory_mib: spec.memory_mib,
-        models: &models,
-        within: spec.within.map(Into::into),
-        pinned: !spec.migratable,
-        times: JobTimes { remaining_s: spec.remaining_s, move_cost_s: spec.move_cost_s },
+    let parts = parts(spec);
+    let models: Vec<Vec<&str>> =
+        parts.iter().map(|part| part.models.iter().map(String::as_str).collect::<Vec<_>>()).collect();
+    if models.iter().flatten().any(|model| model.is_empty()) {
+        return Err(format!("job {:?}: found an empty model, expected a name", spec.job));
+    }
+    let specs: Vec<(JobSpec<'_>, u32)> = parts
+        .iter()
+        .zip(&models)
+        .map(|(part, models)| Ok((part.spec(spec, models), instances_of(part)?)))
+        .collect::<Result<_, String>>()?;
+    let (jobs, started): (Vec<JobId>, bool) = match &specs[..] {
+        [(alone, instances)] => {
+            let job = transaction.state_mut().enqueue(|cluster| cluster.register(alone, *instances));
+            let job = job.map_err(|error| error.to_string())?;
+            (vec![job], transaction.start(job))
+        }
+        groups => {
+            let job = transaction.state_mut().enqueue(|cluster| cluster.register_groups(&spec.job, groups));
+            let job = job.map_err(|error| error.to_string())?;
+            (job.jobs().collect(), transaction.start_groups(job))
+        }
     };
-    let instances = u32::try_from(spec.instances.len()).map_err(|_| "found too many instances".to_owned())?;
-    let job = transaction.state_mut().enqueue(|cluster| cluster.register(&job, instances));
-    let job = job.map_err(|error| error.to_string())?;
-    if !transaction.start(job) {
+    if !started {
         return Err("the numbers of instances have run out: put a snapshot".to_owned());
+    }
+    let mut seats = Vec::new();
+    for (&job, part) in jobs.iter().zip(&parts) {
+        seats.extend(transaction.cluster().instances_of(job).zip(part.instances));
     }
     // Those that name their devices first: the others take the lowest of what is left.
     for named in [true, false] {
-        for (instance, seat) in transaction.cluster().instances_of(job).zip(&spec.instances) {
-            if seat.gpus.is_some() == named {
-                take(transaction, instance, seat)?;
-            }
+        for &(instance, seat) in seats.iter().filter(|(_, seat)| seat.gpus.is_some() == named) {
+            take(transaction, instance, seat)?;
         }
     }
     Ok(())
+}
+
+/// Instances of a job that are alike.
+struct Part<'a> {
+    gpus: u8,
+    gpu_milli: Option<u16>,
+    cpu_milli: u32,
+    memory_mib: u32,
+    models: &'a [String],
+    instances: &'a [SeatSpec],
+}
+
+/// The groups of a job; all of it, where it has none.
+fn parts(spec: &StartSpec) -> Vec<Part<'_>> {
+    if spec.groups.is_empty() {
+        let &StartSpec { gpus_per_instance: gpus, gpu_milli, cpu_milli, memory_mib, ref models, ref instances, .. } =
+            spec;
+        return vec![Part { gpus, gpu_milli, cpu_milli, memory_mib, models, instances }];
+    }
+    let part = |group| {
+        let &GroupSpec { gpus_per_instance: gpus, gpu_milli, cpu_milli, memory_mib, ref models, ref instances } = group;
+        Part { gpus, gpu_milli, cpu_milli, memory_mib, models, instances }
+    };
+    spec.groups.iter().map(part).collect()
+}
+
+impl Part<'_> {
+    /// As the cluster wants it, with what holds for the whole job.
+    fn spec<'a>(&self, whole: &'a StartSpec, models: &'a [&'a str]) -> JobSpec<'a> {
+        JobSpec {
+            name: &whole.job,
+            gpus: self.gpus,
+            gpu_milli: self.gpu_milli.unwrap_or(WHOLE_GPU),
+            cpu_milli: self.cpu_milli,
+            memory_mib: self.memory_mib,
+            models,
+            within: whole.within.map(Into::into),
+            pinned: !whole.migratable,
+            times: JobTimes { remaining_s: whole.remaining_s, move_cost_s: whole.move_cost_s },
+        }
+    }
+}
+
+fn instances_of(part: &Part<'_>) -> Result<u32, String> {
+    u32::try_from(part.instances.len()).map_err(|_| "found too many instances".to_owned())
 }
 
 fn end(transaction: &mut Transaction<'_>, job: JobId, ended: &mut Vec<JobId>) -> Result<(), String> {
@@ -155,6 +207,11 @@ fn migrate(transaction: &mut Transaction<'_>, moves: &[MoveSpec]) -> Result<(), 
         let running = known.filter(|&instance| transaction.cluster().instance(instance).node().is_some());
         let instance = running
             .ok_or_else(|| format!("found instance {} of job {:?}, expected one that runs", one.instance, one.job))?;
+        let at = transaction.cluster().instance(instance).node().map(|node| transaction.cluster().node_name(node));
+        if let Some((from, at)) = one.from.as_deref().zip(at).filter(|(from, at)| from != at) {
+            let who = format_args!("instance {} of job {:?}", one.instance, one.job);
+            return Err(format!("{who}: found from {from:?}, expected {at:?}, where it is"));
+        }
         transaction.free(instance).map_err(|error| error.to_string())?;
         moved.push(instance);
     }
@@ -174,7 +231,7 @@ fn take(transaction: &mut Transaction<'_>, instance: InstanceId, seat: &SeatSpec
         return Err(format!("node {:?}: found {free} free devices, expected {}", seat.node, request.gpus));
     }
     let taken = match &seat.gpus {
-        Some(gpus) => transaction.take(instance, node, mask(gpus)?),
+        Some(gpus) => transaction.take(instance, node, devices(gpus).map_err(|error| error.to_string())?),
         None => transaction.take_lowest(instance, node),
     };
     taken.map_err(|error| {
@@ -199,18 +256,16 @@ fn told(error: &crate::cluster::EditError) -> &'static str {
     }
 }
 
-/// Indices as a set.
-fn mask(gpus: &[u64]) -> Result<GpuMask, String> {
-    gpus.iter().try_fold(0, |mask: GpuMask, &gpu| {
-        let bit = u32::try_from(gpu).ok().and_then(|gpu| (1 as GpuMask).checked_shl(gpu));
-        let bit = bit.ok_or_else(|| format!("found device {gpu}, expected 0 to 15"))?;
-        if mask & bit == 0 { Ok(mask | bit) } else { Err(format!("found device {gpu} twice")) }
-    })
-}
-
 fn find_node(transaction: &Transaction<'_>, name: &str) -> Result<NodeId, String> {
     let node = transaction.cluster().find_node(name);
     node.ok_or_else(|| format!("found node {name:?}, expected one of the cluster"))
+}
+
+/// Whether a job of this name runs, of groups or not.
+fn runs(transaction: &Transaction<'_>, name: &str) -> bool {
+    let cluster = transaction.cluster();
+    let grouped = || cluster.find_grouped_job(name).is_some_and(|job| cluster.job(job.first()).runs());
+    find_running(transaction, name).is_ok() || grouped()
 }
 
 fn find_running(transaction: &Transaction<'_>, name: &str) -> Result<JobId, String> {

@@ -6,6 +6,7 @@ use crate::cluster::Cluster;
 use crate::decide::{CommitLoop, Decision, Next, PlaceOptions, Status, decide_and_show};
 use crate::formats::FormatError;
 use crate::plan::FewestMoves;
+use crate::report::decision_json;
 use crate::serve::fault::ServeError;
 use crate::workload::{Queue, QueueEntry, submitted_jobs};
 
@@ -26,6 +27,9 @@ pub type Show<'a> = dyn FnMut(&mut Vec<u8>, &Cluster, &Decision) -> Result<(), S
 impl Live {
     /// Decides the queue that `read` registers, in its order, and writes each decision by `show`. A call that only asks
     /// works on a copy of the state: O(cluster) beside the decisions.
+    ///
+    /// A call that was made before is answered in lines of JSON, as [`decision_json`] writes them, whatever `show` is: who
+    /// asks again may do so by another protocol.
     ///
     /// # Errors
     /// If the version is another, there is no cluster, or the queue cannot be read. Nothing has changed then.
@@ -50,7 +54,8 @@ impl Live {
             state.forget_since(mark);
             return Err(too_many);
         }
-        let mut answer = Vec::new();
+        let (mut answer, mut kept, mut effects) = (Vec::new(), Vec::new(), Vec::new());
+        let keeps = call.commit && call.condition.id.is_some();
         let mut commit_loop = CommitLoop::new(state, call.options).with_room_maker(Box::new(FewestMoves::default()));
         let mut changed = false;
         let mut news = Vec::new();
@@ -60,6 +65,10 @@ impl Live {
             if happened && call.commit {
                 let runs = decision.status == Status::Placed;
                 news.extend(cluster.whole_job(decision.job).map(|job| (cluster.job_name(job).to_owned(), runs)));
+            }
+            if keeps {
+                effects.push((decision.delta_sif_nodes, decision.in_abs));
+                decision_json(&mut kept, cluster, decision).map_err(|error| ServeError::Failed(error.to_string()))?;
             }
             show(&mut answer, cluster, decision).map(|()| Next::GoOn)
         });
@@ -74,12 +83,13 @@ impl Live {
             }
         }
         shown?;
-        let (version, answer) = (self.version(), answer.into());
+        let version = self.version();
         if call.commit {
-            self.applied.keep(&call.condition, version, Some(std::sync::Arc::clone(&answer)));
+            let made = Changed { answer: Some(kept.into()), effects: effects.into(), ..Changed::new(version) };
+            self.applied.keep(&call.condition, made);
             self.forget_ended();
         }
-        Ok(Changed { version, repeated: false, answer: Some(answer) })
+        Ok(Changed { answer: Some(answer.into()), ..Changed::new(version) })
     }
 }
 

@@ -82,6 +82,7 @@ fn edits_are_done_once_and_in_order() {
                 job: "a".into(),
                 instance: 1,
                 node: "n3".into(),
+                from: Some("n1".into()),
                 gpus: Some(vec![0, 1, 2, 3]),
             }]),
             EditSpec::End("b".into()),
@@ -164,6 +165,50 @@ fn jobs_are_placed_to_see_or_for_good() {
 }
 
 #[test]
+fn an_id_of_a_place_is_one_over_both_protocols() {
+    run(async {
+        let [first, second] = [Service::start(Limits::default()).await, Service::start(Limits::default()).await];
+        for service in [&first, &second] {
+            let mut client = service.client().await;
+            client.put(&nodes(4)).await.unwrap();
+            // The end of one of them makes the other move.
+            let all = [
+                start("a", 1, &[("n0", &[0])]),
+                start("b", 1, &[("n1", &[3])]),
+                start("c", 5, &[("n2", &[0, 1, 2, 4, 5])]),
+            ];
+            client.edit(&Condition::default(), &all).await.unwrap();
+        }
+        let queue = || {
+            let all = Submissions::new().submit(&JobSpec { name: "x", gpus: 2, ..JobSpec::default() }, 2).remove("c");
+            let huge = JobSpec { name: "y", gpus: 8, ..JobSpec::default() };
+            all.submit(&huge, 9).submit(&JobSpec { name: "z", gpus: 1, gpu_milli: 300, ..JobSpec::default() }, 1)
+        };
+        let body = r#"{"commit":true,"id":"p","queue":[{"job":"x","instances":2,"gpus_per_instance":2},{"remove":"c"},
+            {"job":"y","instances":9,"gpus_per_instance":8},
+            {"job":"z","instances":1,"gpus_per_instance":1,"gpu_milli":300}]}"#;
+        let condition = Condition { id: Some("p".into()), ..Condition::default() };
+        let options = PlaceOptions::default();
+        let http = async |service: &Service| -> Value {
+            serde_json::from_str(&http(service, "POST", "/v1/place", body).await).unwrap()
+        };
+        let by_http = http(&first).await;
+        let by_grpc = second.client().await.place(&condition, queue(), &options, true).await.unwrap();
+        assert!(!by_grpc.from.is_empty() && by_grpc.status().count() == 4, "nothing moves: {by_grpc:?}");
+        // What one was told by the one protocol the other is told by the other.
+        let again = first.client().await.place(&condition, queue(), &options, true).await.unwrap();
+        assert_eq!((again.repeated, &again.version), (true, &by_http["version"].as_str().unwrap().to_owned()));
+        let version = by_grpc.version.clone();
+        assert_eq!(slotwise::serve::grpc::generated::PlaceResponse { version, repeated: false, ..again }, by_grpc);
+        let again = http(&second).await;
+        assert_eq!((&again["repeated"], &again["decisions"]), (&true.into(), &by_http["decisions"]));
+        // An edit has ids of its own.
+        let refused = first.client().await.edit(&condition, &[]).await.unwrap_err();
+        assert!(refused.to_string().contains("another kind of call"), "{refused}");
+    });
+}
+
+#[test]
 fn candidates_are_scored_in_one_call_or_many() {
     run(async {
         let service = Service::start(Limits::default()).await;
@@ -225,6 +270,12 @@ fn documents_are_those_of_the_commands_with_a_version() {
         let packed = client.plan(r#"{"target":"sif=0","max_moves":1}"#).await.unwrap();
         let words = format!("plan --cluster {golden}/plan-cluster.json --target sif=0 --max-moves 1");
         assert_eq!(versioned(&packed), command(&words));
+        let curve = client.plan(r#"{"target":"sif=0","curve":true}"#).await.unwrap();
+        let words = format!("plan --cluster {golden}/plan-cluster.json --target sif=0 --curve");
+        assert_eq!(versioned(&curve), command(&words));
+        let bound = client.plan(r#"{"free_nodes":1,"budgets":[{"allowed":0,"jobs":["*"]}]}"#).await.unwrap();
+        let words = format!("plan --cluster {golden}/plan-cluster.json --free-nodes 1 --pin *");
+        assert_eq!(versioned(&bound)["feasible"], command(&words)["feasible"]);
         let audit = client.audit("").await.unwrap();
         assert_eq!(versioned(&audit), command(&format!("audit --cluster {golden}/plan-cluster.json")));
         let lines: Vec<&str> = queue.lines().collect();
@@ -242,8 +293,15 @@ fn documents_are_those_of_the_commands_with_a_version() {
     });
 }
 
-/// The body that is answered.
-async fn http(service: &Service, method: &str, path: &str, body: &str) -> String {
+/// The body that is answered to a call that is done.
+pub(super) async fn http(service: &Service, method: &str, path: &str, body: &str) -> String {
+    let answer = answered(service, method, path, body).await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    answer.split_once("\r\n\r\n").unwrap().1.to_owned()
+}
+
+/// All that is answered, done or not.
+pub(super) async fn answered(service: &Service, method: &str, path: &str, body: &str) -> String {
     use std::io::{Read, Write};
     let address = service.options.url.strip_prefix("http://").unwrap().to_owned();
     let head =
@@ -256,7 +314,5 @@ async fn http(service: &Service, method: &str, path: &str, body: &str) -> String
         stream.read_to_string(&mut answer).unwrap();
         answer
     });
-    let answer = asked.await.unwrap();
-    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-    answer.split_once("\r\n\r\n").unwrap().1.to_owned()
+    asked.await.unwrap()
 }

@@ -180,7 +180,7 @@ fn bad_columns_are_named() {
         }
         let places = [
             (PlaceRequest { policy: "best".into(), ..PlaceRequest::default() }, "policy: found \"best\""),
-            (PlaceRequest { remove: vec!["x".into()], ..PlaceRequest::default() }, "remove[0]: found \"x\""),
+            (PlaceRequest { remove: vec!["x".into()], ..PlaceRequest::default() }, "remove[0]: found job \"x\""),
             (PlaceRequest { entry: vec![0], ..PlaceRequest::default() }, "jobs: found 0 rows"),
             (PlaceRequest { entry: vec![7], ..PlaceRequest::default() }, "entry[0]: found 7"),
         ];

@@ -69,7 +69,7 @@ impl Truth {
         let SeatSpec { node: to, gpus } = seat(node, mask);
         self.jobs.get_mut(job)?.1[0] = (node, mask);
         assert!(!seats.is_empty());
-        Some(EditSpec::Moves(vec![MoveSpec { job: job.into(), instance: 0, node: to, gpus }]))
+        Some(EditSpec::Moves(vec![MoveSpec { job: job.into(), instance: 0, node: to, from: None, gpus }]))
     }
 
     /// Learns what the service has decided.

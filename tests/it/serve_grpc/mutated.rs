@@ -27,7 +27,28 @@ fn jobs() -> Jobs {
         n_models: vec![0, 1],
         models: vec![0],
         words: vec!["H100".into()],
+        group_of: vec![String::new(); 2],
     }
+}
+
+/// The same and a job of two groups.
+fn with_groups() -> Jobs {
+    let mut jobs = jobs();
+    jobs.name.extend(["z/1".into(), "z/2".into()]);
+    jobs.group_of.extend(["z".into(), "z".into()]);
+    jobs.gpus_per_instance.extend([0, 0]);
+    jobs.within.extend([0, 0]);
+    for (column, default) in [
+        (&mut jobs.instances, 1),
+        (&mut jobs.gpu_milli, 1000),
+        (&mut jobs.cpu_milli, 0),
+        (&mut jobs.memory_mib, 0),
+        (&mut jobs.n_models, 0),
+    ] {
+        column.extend([default; 2]);
+    }
+    jobs.pinned.extend([false; 2]);
+    jobs
 }
 
 fn seats() -> Option<Seats> {
@@ -36,18 +57,20 @@ fn seats() -> Option<Seats> {
 
 fn moves() -> Option<Moves> {
     let to = Some(Seats { node: vec![2], gpus: vec![0] });
-    Some(Moves { job: vec!["b".into()], instance: vec![0], to })
+    Some(Moves { job: vec!["b".into()], instance: vec![0], to, from: vec![u32::MAX] })
 }
 
 fn running() -> Running {
-    let (remaining_s, move_cost_s) = (vec![-1, 7], vec![3, -1]);
-    Running { jobs: Some(jobs()), seats: seats(), remaining_s, move_cost_s, gang: vec![String::new(), "g".into()] }
+    let (remaining_s, move_cost_s) = (vec![-1, 7, 1, 1], vec![3, -1, 1, 1]);
+    let gang = ["", "g", "", ""].map(String::from).to_vec();
+    let seats = Some(Seats { node: vec![1, 2, 2, 1, 2], gpus: vec![1, 0b110000, 0, 0, 0] });
+    Running { jobs: Some(with_groups()), seats, remaining_s, move_cost_s, gang }
 }
 
 /// One message of each kind, all of which are good.
 fn messages() -> [Vec<u8>; 5] {
     let edits = ApplyEditsRequest {
-        kind: vec![1, 4, 6, 3, 1, 2, 5, 7],
+        kind: vec![1, 4, 6, 3, 1, 2, 5, 1, 7],
         start: Some(running()),
         end: vec!["a".into()],
         n_moves: vec![1],
@@ -74,9 +97,9 @@ fn messages() -> [Vec<u8>; 5] {
     };
     let place = PlaceRequest {
         commit: true,
-        jobs: Some(jobs()),
+        jobs: Some(with_groups()),
         remove: vec!["a".into()],
-        entry: vec![0, 1, 0],
+        entry: vec![0, 1, 0, 0],
         ..PlaceRequest::default()
     };
     let nodes = Nodes {

@@ -1,8 +1,8 @@
 //! From names to numbers. What cannot be resolved is a reason why a candidate is infeasible, never an error.
 
-use crate::cluster::{Cluster, GpuMask, InstanceId, JobId, NodeId};
+use crate::cluster::{Cluster, InstanceId, JobId, NodeId};
 use crate::evaluate::{CandidateSet, Move, Place, Reason};
-use crate::formats::{CandidateSpec, MoveSpec};
+use crate::formats::{CandidateSpec, MoveSpec, devices};
 use crate::workload::QueueEntry;
 
 /// A number that no job and no node has.
@@ -39,7 +39,9 @@ fn migration(cluster: &Cluster, spec: &MoveSpec, given: &mut First) -> Option<Mo
 
 fn running_instance(cluster: &Cluster, spec: &MoveSpec) -> Option<InstanceId> {
     let job = cluster.find_job(&spec.job).filter(|&job| cluster.job(job).runs())?;
-    cluster.instances_of(job).nth(usize::try_from(spec.instance).ok()?)
+    let instance = cluster.instances_of(job).nth(usize::try_from(spec.instance).ok()?)?;
+    let is_there = |from: &String| cluster.instance(instance).node().is_some_and(|at| cluster.node_name(at) == from);
+    spec.from.as_ref().is_none_or(is_there).then_some(instance)
 }
 
 /// The first reason by the documented order.
@@ -59,10 +61,7 @@ impl First {
         let node = node.unwrap_or(NodeId(NOBODY));
         let Some(indices) = gpus else { return Place { node, gpus: None } };
         self.add(size.is_some_and(|size| indices.len() != usize::from(size)), Reason::WrongCount);
-        let mask = indices.iter().try_fold(0, |mask: GpuMask, &index| {
-            let bit = u32::try_from(index).ok().and_then(|index| (1 as GpuMask).checked_shl(index))?;
-            (mask & bit == 0).then_some(mask | bit)
-        });
+        let mask = devices(indices).ok();
         self.add(mask.is_none(), Reason::BadIndex);
         Place { node, gpus: mask }
     }
@@ -81,7 +80,8 @@ mod tests {
         let mut cluster = builder.finish().unwrap();
         let job = cluster.register(&JobSpec { name: "j", gpus: 2, ..JobSpec::default() }, 1).unwrap();
         let reason = |job: &str, node: &str, gpus: &[u64], migrate: &[&str]| {
-            let moved = |&job: &&str| MoveSpec { job: job.into(), instance: 0, node: "n".into(), gpus: None };
+            let moved =
+                |&job: &&str| MoveSpec { job: job.into(), instance: 0, node: "n".into(), from: None, gpus: None };
             let spec = CandidateSpec {
                 line: 1,
                 job: job.into(),
