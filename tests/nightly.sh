@@ -18,7 +18,7 @@ if cargo fuzz --version >/dev/null 2>&1; then
     # Without sanitizers: there is one line of unsafe code, which nothing of this comes to. What is found first lies in
     # fuzz/corpus, which is created; the other two folders only start it off.
     for target in snapshot queue candidates alibaba alibaba_jobs philly openb openb_nodes helios acme swf sacct slurm \
-        kubernetes trace node_events sweep_rows serve_grpc serve_http; do
+        kubernetes kubernetes_views trace node_events sweep_rows serve_grpc serve_http; do
         mkdir -p "fuzz/corpus/$target"
         cargo +nightly fuzz run --sanitizer none "$target" "fuzz/corpus/$target" tests/golden fuzz/seeds -- \
             -max_total_time="${FUZZ_SECONDS:-60}" -timeout=10
