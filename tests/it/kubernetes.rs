@@ -265,7 +265,7 @@ fn running_pods_of_a_gang_that_are_unlike_stay_together() {
         let (queue, _) = import.queue("dump", &mut cluster).unwrap();
         let whole = cluster.find_grouped_job("default/g").unwrap();
         assert_eq!(whole.jobs().map(|job| cluster.request_of(job).gpus).collect::<Vec<_>>(), [2, 1]);
-        let job = queue.iter().next().unwrap().job();
+        let job = queue[0].job();
         let options = PlanOptions::new(&cluster, Mode::StopFirst, Effort::new(100_000, None));
         let plan = plan(&cluster, Goal::Job(job), &options);
         assert!(plan.optimal, "{plan:?}");
