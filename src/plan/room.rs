@@ -1,10 +1,10 @@
 //! The fewest moves for the commit loop: what the policy `make-room` asks of plans.
 
-use super::find::solve;
+use super::find::Finder;
 use super::integer::Effort;
-use super::layout::Rules;
 use super::question::{Cost, Goal};
 use super::site::Site;
+use super::steps::Mode;
 use crate::cluster::{Cluster, JobId};
 use crate::decide::{Room, RoomLimits, RoomMaker};
 
@@ -37,7 +37,8 @@ impl RoomMaker for FewestMoves {
         self.movable.extend(new.map(|job| cluster.job(job).migratable()));
         let site = Site { cluster, goal: Goal::Job(job), movable: &self.movable, cost: Cost::Moves, ways: false };
         let mut effort = Effort::new(self.steps, None);
-        let (_, rough) = solve(&site, Rules::ALL, false, true, &mut effort).best?;
+        let mut finder = Finder { site, mode: Mode::StopFirst, max_moves: None, effort: &mut effort };
+        let (_, rough) = finder.all_at_once().best?;
         let mut jobs: Vec<JobId> = rough.moves.iter().map(|one| cluster.instance(one.instance).job()).collect();
         jobs.sort_unstable();
         jobs.dedup();
