@@ -34,6 +34,7 @@ pub enum EditSpec {
     /// A node takes instances again.
     Uncordon(String),
     /// What is known of a gang whose parts start one by one, whether or not any of them is there yet.
+    #[serde(deserialize_with = "object")]
     Gang(GangSpec),
 }
 

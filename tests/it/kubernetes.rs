@@ -96,7 +96,7 @@ fn a_gang_that_must_share_a_level_is_within_it() {
 fn devices_by_claims_are_held_once_and_slices_are_nodes_with_gpus() {
     let claim = |name: &str, device: &str, admin: bool| {
         format!(
-            "- {{kind: ResourceClaim, metadata: {{name: {name}, namespace: ml}}, status: {{allocation: {{devices: {{results: \
+            "- {{kind: ResourceClaim, metadata: {{name: {name}, namespace: ml}}, spec: {{devices: {{requests: [{{name: gpus}}]}}}}, status: {{allocation: {{devices: {{results: \
              [{{driver: gpu.nvidia.com, pool: n, device: {device}, adminAccess: {admin}}}]}}}}}}}}\n"
         )
     };

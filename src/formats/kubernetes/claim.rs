@@ -56,7 +56,7 @@ impl ClaimRecord {
 impl SliceRecord {
     /// From the object.
     pub(super) fn new(spec: Spec) -> Self {
-        let whole = spec.devices.iter().filter(|device| minor(&device.name).is_some()).count();
+        let whole = spec.devices.0.iter().filter(|device| minor(&device.name).is_some()).count();
         Self {
             gpus: if is_gpu(&spec.driver) { whole as u64 } else { 0 },
             node: spec.node_name,

@@ -11,6 +11,37 @@ use serde::{Deserialize, Deserializer};
 /// Texts by name; null stands for none, and numbers in YAML for their text.
 pub(super) type Texts = BTreeMap<String, Text>;
 
+/// What a slice offers: a list. A claim has requests under the same name, which say nothing of what it was given.
+#[derive(Debug, Default)]
+pub(super) struct OfferedDevices(pub(super) Vec<OfferedDevice>);
+
+impl<'de> Deserialize<'de> for OfferedDevices {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Visitor;
+        impl<'de> serde::de::Visitor<'de> for Visitor {
+            type Value = OfferedDevices;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a list of devices, or what a claim asks for")
+            }
+            fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut list: A) -> Result<OfferedDevices, A::Error> {
+                let mut devices = Vec::new();
+                while let Some(device) = list.next_element()? {
+                    devices.push(device);
+                }
+                Ok(OfferedDevices(devices))
+            }
+            fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<OfferedDevices, A::Error> {
+                while map.next_entry::<serde::de::IgnoredAny, serde::de::IgnoredAny>()?.is_some() {}
+                Ok(OfferedDevices::default())
+            }
+            fn visit_unit<E>(self) -> Result<OfferedDevices, E> {
+                Ok(OfferedDevices::default())
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
 /// A text, a number or a flag, as its text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Text(pub(super) String);
@@ -101,7 +132,7 @@ lean! {
         levels: Vec<Level>,
         driver: String,
         pool: Pool,
-        devices: Vec<OfferedDevice>,
+        devices: OfferedDevices,
         selector: Option<LabelSelector>,
         min_member: i64,
         scheduling_policy: SchedulingPolicy,

@@ -99,7 +99,9 @@ pub(in crate::serve) fn seat(
     let own = members.iter().position(|(name, _)| *name == pod.name).unwrap_or(0);
     let bond = gang.map_or(Bond::None, |gang| Bond::of(gang, state.cluster()));
     let party = Party { asks: members.iter().map(|&(_, asks)| asks).collect(), bond };
-    let rehearsal = Rehearsal { policy, first: first(gangs, pod, state.cluster()), party };
+    let has_begun = gang.is_some_and(|gang| !gang.running.is_empty());
+    let first = first(gangs, pod, state.cluster(), if has_begun { bond.freedom() } else { u8::MAX });
+    let rehearsal = Rehearsal { policy, first, party };
     let mut closed: Vec<NodeId> = Vec::new();
     for round in 0..=TRIES {
         if round == TRIES {
@@ -146,8 +148,9 @@ fn members(gang: Option<&Gang>, pod: &PodAsk) -> Result<Vec<(Arc<str>, Asks)>, N
     Ok(members)
 }
 
-/// The parts that other gangs lack of which some parts run, gang by gang.
-fn first(gangs: &Gangs, pod: &PodAsk, cluster: &Cluster) -> Vec<Party> {
+/// The parts that other gangs lack of which some parts run, gang by gang: those with the least choice first, so that nobody
+/// with more takes their room, and none that has more choice than the pod's own gang if that has begun too.
+fn first(gangs: &Gangs, pod: &PodAsk, cluster: &Cluster, most_freedom: u8) -> Vec<Party> {
     let mut left = MOST_FIRST;
     let mut first = Vec::new();
     for (_, gang) in gangs.started().filter(|(name, _)| pod.gang.as_deref() != Some(name)) {
@@ -157,10 +160,12 @@ fn first(gangs: &Gangs, pod: &PodAsk, cluster: &Cluster) -> Vec<Party> {
         left -= gang.waiting.len();
         let mut asks: Vec<Asks> = gang.waiting.values().copied().filter(|asks| asks.gpus > 0).collect();
         asks.sort_unstable_by(|a, b| b.cmp(a));
-        if !asks.is_empty() {
-            first.push(Party { asks, bond: Bond::of(gang, cluster) });
+        let bond = Bond::of(gang, cluster);
+        if !asks.is_empty() && bond.freedom() <= most_freedom {
+            first.push(Party { asks, bond });
         }
     }
+    first.sort_by_key(|party| party.bond.freedom());
     first
 }
 
@@ -175,6 +180,15 @@ enum Bond {
 }
 
 impl Bond {
+    /// How much choice is left, as a rank.
+    fn freedom(self) -> u8 {
+        match self {
+            Self::There(..) => 0,
+            Self::Within(_) => 1,
+            Self::None => 2,
+        }
+    }
+
     /// A wish that those that run do not keep binds nobody any more.
     fn of(gang: &Gang, cluster: &Cluster) -> Self {
         let Some(within) = gang.within else { return Self::None };

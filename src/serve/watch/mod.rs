@@ -32,6 +32,9 @@ const BETWEEN_REBUILDS: Duration = Duration::from_millis(500);
 /// How long after a kind was not served it is looked for again.
 const LOOK_AGAIN: Duration = Duration::from_secs(120);
 
+/// After so long it is asked again whether a kind is served, where the API server did not say.
+const ASK_AGAIN: Duration = Duration::from_secs(2);
+
 /// The most events that are taken together.
 const MOST_TOGETHER: usize = 1024;
 
@@ -149,14 +152,14 @@ fn where_served(client: Client, kind: Kind) -> impl Stream<Item = Told> + Send {
     type Events = futures_util::stream::BoxStream<'static, Told>;
     enum Now {
         Look,
-        Wait,
+        Wait(Duration),
         Follow(Events),
     }
     stream::unfold((client, Now::Look), move |(client, mut now)| async move {
         loop {
             now = match now {
-                Now::Wait => {
-                    tokio::time::sleep(LOOK_AGAIN).await;
+                Now::Wait(time) => {
+                    tokio::time::sleep(time).await;
                     Now::Look
                 }
                 Now::Look => match kind.served(&client).await {
@@ -164,19 +167,19 @@ fn where_served(client: Client, kind: Kind) -> impl Stream<Item = Told> + Send {
                         tracing::info!("{kind} is followed, as {}", resource.api_version);
                         Now::Follow(events(&client, kind, &resource).boxed())
                     }
-                    Ok(None) => Now::Wait,
+                    Ok(None) => Now::Wait(LOOK_AGAIN),
                     Err(error) => {
                         tracing::debug!("whether {kind} is served is not known: {error}");
-                        Now::Wait
+                        Now::Wait(ASK_AGAIN)
                     }
                 },
                 Now::Follow(mut events) => match events.next().await {
                     Some(Told::Error(_, error)) if is_absent(&error) => {
                         tracing::info!("{kind} is not followed: {error}");
-                        return Some((Told::Gone(kind), (client, Now::Wait)));
+                        return Some((Told::Gone(kind), (client, Now::Wait(LOOK_AGAIN))));
                     }
                     Some(told) => return Some((told, (client, Now::Follow(events)))),
-                    None => Now::Wait,
+                    None => Now::Wait(LOOK_AGAIN),
                 },
             }
         }

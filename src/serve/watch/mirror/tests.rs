@@ -33,7 +33,7 @@ pub(super) fn claim(name: &str, minors: &[u8]) -> Value {
     let results: Vec<Value> =
         minors.iter().map(|n| json!({"driver": "gpu.nvidia.com", "device": format!("gpu-{n}")})).collect();
     json!({"kind": "ResourceClaim", "metadata": {"name": name, "namespace": "s"},
-           "status": {"allocation": {"devices": {"results": results}}}})
+           "spec": {"devices": {"requests": [{"name": "gpus"}]}}, "status": {"allocation": {"devices": {"results": results}}}})
 }
 
 pub(super) fn slice(name: &str, node: &str, gpus: u8) -> Value {

@@ -100,3 +100,33 @@ fn nodes_that_lack_cpu_are_chosen_for_no_member() {
     let result = filter(&service, &member("c", 4, "2"), &names(4));
     assert_eq!(result["NodeNames"], json!([]), "{result}");
 }
+
+/// Of gangs that have begun the one that must stay in its rack has the first choice there, whatever they are called.
+#[test]
+fn a_begun_gang_with_a_choice_of_racks_leaves_the_other_its_own() {
+    let service = Service::with_nodes(8, &[]);
+    let gang = |name: &str, size: u32, within: Option<&str>| {
+        let mut gang = json!({"gang": format!("s/{name}"), "size": size});
+        if let Some(within) = within {
+            gang["within"] = json!(within);
+        }
+        json!({"gang": gang}).to_string()
+    };
+    let starts = |pod: &str, gang: &str, node: &str| {
+        json!({"start": {"job": format!("s/{pod}"), "gpus_per_instance": 8, "gang": format!("s/{gang}"),
+            "instances": [{"node": node}]}})
+        .to_string()
+    };
+    let waits = |pod: &str, gang: &str| {
+        json!({"wait": {"job": format!("s/{pod}"), "gpus": 8, "gang": format!("s/{gang}")}}).to_string()
+    };
+    edit(&service, &[gang("a", 2, None), gang("b", 4, Some("rack")), starts("a0", "a", "n7"), starts("b0", "b", "n0")]);
+    edit(&service, &[waits("a1", "a"), waits("b1", "b"), waits("b2", "b"), waits("b3", "b")]);
+    let ask = |name: &str, gang: Option<&str>| chosen(&filter(&service, &pod(name, 8, gang), &names(8)));
+    for member in ["b1", "b2", "b3"] {
+        let node = ask(member, Some("b"));
+        assert!(["n1", "n2", "n3"].contains(&node.as_str()), "{member}: {node}");
+    }
+    let others = [ask("a1", Some("a")), ask("single", None)];
+    assert!(others.iter().all(|node| ["n4", "n5", "n6"].contains(&node.as_str())), "{others:?}");
+}
