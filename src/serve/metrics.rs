@@ -15,8 +15,8 @@ use super::engine::Engine;
 use super::live::Picture;
 use scrape::Scrape;
 
-/// Upper bounds of the buckets of durations, in seconds: from what an answer from memory takes to what nobody waits for. A scheduler that is
-/// configured as this program prints it waits for 0.25 s.
+/// Upper bounds of the buckets of durations, in seconds: from what an answer from memory takes to what nobody waits for. A
+/// scheduler that is configured as this program prints it waits for 0.25 s.
 const SECONDS: [f64; 15] = [1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0];
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]

@@ -122,11 +122,13 @@ fn gains(total: &Figures) -> impl Iterator<Item = String> {
 fn compaction(total: &Figures, compaction: &Compaction) -> Option<String> {
     let &Compaction { moves, moved_gpus, partial, .. } = compaction;
     let (s, nodes) = (plural(moves, "move", "moves"), plural(partial, "partial node", "partial nodes"));
-    let more = partial.checked_sub(total.partial).filter(|&more| more > 0);
     (moves > 0 && partial != total.partial).then(|| {
+        let worse = if partial > total.partial {
+            format!(", {} more than now: Σ has its price here", grouped(partial - total.partial))
+        } else {
+            String::new()
+        };
         let (moves, gpus, partial) = (grouped(moves), grouped(moved_gpus), grouped(partial));
-        let worse = more.map(|more| format!(", {} more than now: Σ has its price here", grouped(more)));
-        let worse = worse.unwrap_or_default();
         format!("Compaction inside Σ takes {moves} {s} ({gpus} GPUs) and leaves {partial} {nodes}{worse}.")
     })
 }

@@ -7,7 +7,7 @@ use super::assembly::Origin;
 /// What commands for that scheduler must name, of each running job.
 ///
 /// A job of the cluster need not be one there: pods are put together to gangs, and a job whose instances are unlike is taken
-/// as several.
+/// as groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Handles {
     /// Kubernetes: the pod of each instance as `NAMESPACE/NAME`, by the number of the job. Jobs that stand for pods without
