@@ -17,6 +17,10 @@ use crate::cluster::{InstanceId, JobId, NodeId, Request, slot_width};
 pub(super) fn place_gang(mover: &mut Mover<'_, '_>, job: JobId) -> bool {
     let id = mover.transaction.cluster().job(job).request();
     let request = mover.transaction.cluster().request(id).clone();
+    if let Some((within, number)) = mover.region {
+        let nodes = mover.transaction.state().regions(within)[number].clone();
+        return place_in(mover, job, &request, Some(&nodes));
+    }
     let Some(within) = request.within else {
         return place_in(mover, job, &request, None);
     };

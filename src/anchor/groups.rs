@@ -11,10 +11,12 @@ use crate::cluster::{GroupedJob, JobId, Within};
 /// of them go to one region, of which the tightest comes first, as for a gang. False, with nothing changed, if none does.
 pub(super) fn place_groups(mover: &mut Mover<'_, '_>, job: GroupedJob, orders: &[Vec<JobId>]) -> bool {
     let cluster = mover.transaction.cluster();
-    let Some(within) = cluster.request_of(job.first()).within else {
-        return orders.iter().any(|order| all_or_none(mover, order, &mut place_gang));
+    let (within, numbers) = match (mover.region, cluster.request_of(job.first()).within) {
+        (Some((within, number)), _) => (within, vec![number]),
+        (None, Some(within)) => (within, regions(mover, job, within)),
+        (None, None) => return orders.iter().any(|order| all_or_none(mover, order, &mut place_gang)),
     };
-    regions(mover, job, within).into_iter().any(|number| {
+    numbers.into_iter().any(|number| {
         let nodes = mover.transaction.state().regions(within)[number].clone();
         orders.iter().any(|order| {
             all_or_none(mover, order, &mut |mover, group| {

@@ -2,12 +2,14 @@
 
 use super::rules::Rules;
 use super::transaction::{Checkpoint, Transaction};
-use crate::cluster::{InstanceId, NodeId};
+use crate::cluster::{InstanceId, NodeId, Within};
 
 /// A transaction, with what the rules allow it to move.
 #[derive(Debug)]
 pub(super) struct Mover<'t, 's> {
     pub(super) transaction: &'t mut Transaction<'s>,
+    /// The only region that a job may be placed in.
+    pub(super) region: Option<(Within, usize)>,
     budget: Option<usize>,
     /// Instances that the transaction had freed before any move, because their job ended.
     departed: usize,
@@ -20,7 +22,7 @@ impl<'t, 's> Mover<'t, 's> {
     pub(super) fn new(transaction: &'t mut Transaction<'s>, rules: &Rules) -> Self {
         let departed = transaction.n_freed();
         let budget = rules.migration_budget.map(|budget| budget as usize);
-        Self { transaction, budget, departed, short_of_budget: false }
+        Self { transaction, region: rules.region, budget, departed, short_of_budget: false }
     }
 
     /// How many instances more may move.

@@ -1,5 +1,7 @@
 //! What a caller of the operators may set.
 
+use crate::cluster::Within;
+
 /// When the invariant of §4 is restored by moving running instances. Fillers that Place and Remove draw are no
 /// compaction; only the budget stops them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,4 +54,6 @@ pub struct Rules {
     pub trigger: Trigger,
     /// The most instances an event may migrate (net); `None` is no limit. 0 stops filler moves too.
     pub migration_budget: Option<u32>,
+    /// The only one of [`State::regions`](crate::anchor::State::regions) that a job may go to, whatever it asks itself.
+    pub region: Option<(Within, usize)>,
 }

@@ -17,7 +17,7 @@ use super::room::{self, RoomLimits, RoomMaker, Worth};
 use super::scorer::Scorer;
 use super::why::{self, Why};
 use crate::anchor::{self, Rules, State, Transaction, Trigger, Variant};
-use crate::cluster::{JobId, NodeId, RequestId};
+use crate::cluster::{JobId, NodeId, RequestId, Within};
 use crate::evaluate::{Backend, EvalError};
 use crate::fragmentation::fgd::Typical;
 use crate::workload::QueueEntry;
@@ -54,7 +54,7 @@ impl Default for PlaceOptions {
 
 impl PlaceOptions {
     fn rules(&self, variant: Variant) -> Rules {
-        Rules { variant, trigger: self.trigger, migration_budget: self.migration_budget }
+        Rules { variant, trigger: self.trigger, migration_budget: self.migration_budget, region: None }
     }
 }
 
@@ -84,6 +84,8 @@ pub struct CommitLoop<'s> {
     threads: Option<Option<rayon::ThreadPool>>,
     /// The most steps of a search for a place of several groups.
     group_steps: u32,
+    /// The only region that the job which is being decided may go to.
+    region: Option<(Within, usize)>,
     /// GPUs of all nodes.
     gpus: u64,
     /// N·SIF of the state.
@@ -121,6 +123,7 @@ impl<'s> CommitLoop<'s> {
             mix: None,
             threads: None,
             group_steps: STEPS,
+            region: None,
             n_sif,
             decision,
         };
@@ -156,11 +159,11 @@ impl<'s> CommitLoop<'s> {
         self
     }
 
-    /// The same with at most so many steps of a search where the groups of a job fit together; 2^18 else, which are a tenth of
-    /// a second. With fewer a place may be missed, and less is proved.
-    #[must_use]
-    pub fn with_group_steps(self, steps: u32) -> Self {
-        Self { group_steps: steps, ..self }
+    /// From now on looks in at most so many steps for where the groups of a job fit together; 2^18 else, which are a tenth
+    /// of a second. With fewer a place may be missed, and less is proved; with none a job that does not fit group after
+    /// group is blocked.
+    pub fn set_group_steps(&mut self, steps: u32) {
+        self.group_steps = steps;
     }
 
     /// What it is worth to make room for the job of each of the next decisions; `None` is any price, as at first.
@@ -222,6 +225,17 @@ impl<'s> CommitLoop<'s> {
     pub fn decide(&mut self, entry: QueueEntry, index: usize) -> &Decision {
         self.window.close();
         self.decide_one(entry, index)
+    }
+
+    /// The same where the job may go to one of [`State::regions`] alone, which is then not chosen. What it says of `within`
+    /// itself binds it when it is moved later. Nobody makes room for it; and that GPUs cannot be packed is said of the whole
+    /// cluster, and of no job of several groups.
+    pub fn decide_in(&mut self, region: (Within, usize), entry: QueueEntry, index: usize) -> &Decision {
+        self.window.close();
+        self.region = Some(region);
+        self.decide_one(entry, index);
+        self.region = None;
+        &self.decision
     }
 
     /// Ends jobs that leave at one instant, as one event: the cluster is compacted once, after the last. Jobs that do not
@@ -334,7 +348,9 @@ impl<'s> CommitLoop<'s> {
 
     fn submit(&mut self, job: JobId, index: usize) -> Status {
         match self.place(job, index) {
-            Status::Blocked(Why::Fragmentation | Why::Constraint) if self.make_room(job) => Status::Placed,
+            Status::Blocked(Why::Fragmentation | Why::Constraint) if self.region.is_none() && self.make_room(job) => {
+                Status::Placed
+            }
             status => status,
         }
     }
@@ -371,17 +387,28 @@ impl<'s> CommitLoop<'s> {
             return Status::Blocked(if need.gpus == 0 { Why::Constraint } else { Why::Capacity });
         }
         let placed = match method {
-            Method::Anchor(variant) => anchor::place(&mut transaction, job, &self.options.rules(variant)),
-            Method::Ordered(order) => {
-                self.placer.place_in_order(&mut transaction, job, &self.needs, &self.window, order)
+            Method::Anchor(variant) => {
+                let rules = Rules { region: self.region, ..self.options.rules(variant) };
+                anchor::place(&mut transaction, job, &rules)
             }
+            Method::Ordered(order) => match self.region {
+                None => self.placer.place_in_order(&mut transaction, job, &self.needs, &self.window, order),
+                Some(region) => self.placer.fill_region(&mut transaction, job, need, region, order),
+            },
             Method::Random => {
-                let mut draws = Draws::new(self.options.seed, index);
-                self.placer.place_by_lot(&mut transaction, job, &self.needs, &mut draws)
+                let (needs, mut draws) = (&self.needs, Draws::new(self.options.seed, index));
+                match self.region {
+                    None => self.placer.place_by_lot(&mut transaction, job, needs, &mut draws),
+                    Some(region) => self.placer.fill_region_by_lot(&mut transaction, job, needs, region, &mut draws),
+                }
             }
-            Method::Scored(..) => {
-                self.scorer.as_mut().is_some_and(|scorer| scorer.place(&mut transaction, job, &self.needs).is_some())
-            }
+            Method::Scored(..) => self.scorer.as_mut().is_some_and(|scorer| {
+                let sum = match self.region {
+                    None => scorer.place(&mut transaction, job, &self.needs),
+                    Some(_) => scorer.place_in(&mut transaction, job, &self.needs, self.region),
+                };
+                sum.is_some()
+            }),
         };
         if placed {
             self.decision.keep_start(&mut self.window, transaction, job);
@@ -390,10 +417,10 @@ impl<'s> CommitLoop<'s> {
         }
         drop(transaction);
         match method {
-            Method::Anchor(_) => Status::Blocked(why::why(self.state, need, instances)),
+            Method::Anchor(_) => Status::Blocked(why::why_in(self.state, need, instances, self.region)),
             // These find a placement if there is one, and GPUs alone would have done.
             Method::Ordered(_) | Method::Random | Method::Scored(..) => {
-                debug_assert_eq!(why::why(self.state, need, instances), Why::Constraint);
+                debug_assert_eq!(why::why_in(self.state, need, instances, self.region), Why::Constraint);
                 Status::Blocked(Why::Constraint)
             }
         }

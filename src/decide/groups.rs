@@ -7,6 +7,7 @@
 mod pack;
 
 use std::cmp::Reverse;
+use std::ops::Range;
 
 use self::pack::{Bin, Kind, Packing, pack};
 use super::need::{Need, Needs};
@@ -53,7 +54,9 @@ pub(super) enum Fit {
 pub(super) struct Groups<'n> {
     groups: Vec<Group<'n>>,
     pub(super) within: Option<Within>,
-    /// The most steps of a search.
+    /// The only region that they may go to, by its number.
+    region: Option<usize>,
+    /// The most steps of a search. With none nothing is looked into: not even what is settled before the first.
     steps: u32,
 }
 
@@ -72,7 +75,21 @@ impl<'n> Groups<'n> {
             let job = cluster.job(id);
             Group { job: id, request: job.request(), need: needs.of(job.request()), instances: job.instances() }
         };
-        Self { groups: job.jobs().map(group).collect(), within: cluster.request_of(job.first()).within, steps }
+        let within = cluster.request_of(job.first()).within;
+        Self { groups: job.jobs().map(group).collect(), within, region: None, steps }
+    }
+
+    /// The same where all groups may go to one region alone, if one is given.
+    pub(super) fn only_in(self, region: Option<(Within, usize)>) -> Self {
+        match region {
+            None => self,
+            Some((within, number)) => Self { within: Some(within), region: Some(number), ..self },
+        }
+    }
+
+    /// The numbers of the regions that they may go to.
+    fn numbers(&self, state: &State, within: Within) -> Range<usize> {
+        self.region.map_or(0..state.regions(within).len(), |number| number..number + 1)
     }
 
     /// The orders in which the groups are placed one after the other: first those that leave the others most choice, the
@@ -116,7 +133,8 @@ impl<'n> Groups<'n> {
     /// Why one group alone does not fit, the first reason of all; with groups that ask GPUs, or without.
     pub(super) fn one_alone(&self, state: &State, with_gpus: bool) -> Option<Why> {
         let asked = self.groups.iter().filter(|group| with_gpus || group.need.gpus == 0);
-        let alone = asked.map(|group| why::why(state, group.need, group.instances));
+        let region = self.within.zip(self.region);
+        let alone = asked.map(|group| why::why_in(state, group.need, group.instances, region));
         alone.filter(|&why| why != Why::Space).min()
     }
 
@@ -127,7 +145,9 @@ impl<'n> Groups<'n> {
             return Some(proven(Why::Capacity));
         }
         match self.one_alone(state, true)? {
-            Why::Constraint if self.gpus_fit(state) == Fit::Impossible => Some(proven(Why::Fragmentation)),
+            Why::Constraint if self.region.is_none() && self.gpus_fit(state) == Fit::Impossible => {
+                Some(proven(Why::Fragmentation))
+            }
             why => Some(proven(why)),
         }
     }
@@ -139,7 +159,11 @@ impl<'n> Groups<'n> {
         }
         let more = |group: &Group<'_>| group.need.limited || group.need.pools.len() < state.pools().len();
         let asks_more = self.within.is_some() || self.groups.iter().any(more);
-        let by_gpus = if asks_more { self.gpus_fit(state) } else { fit.clone() };
+        let by_gpus = match self.region {
+            Some(_) => Fit::Unknown,
+            None if asks_more => self.gpus_fit(state),
+            None => fit.clone(),
+        };
         let why = match by_gpus {
             Fit::Impossible => Why::Fragmentation,
             Fit::Unknown if !asks_more => Why::Fragmentation,
@@ -153,7 +177,7 @@ impl<'n> Groups<'n> {
         self.refused_at_once(state).or_else(|| {
             let fit = match self.within {
                 None => self.fit_anywhere(state),
-                Some(within) => self.fit_in(state, within, 0..state.regions(within).len()),
+                Some(within) => self.fit_in(state, within, self.numbers(state, within)),
             };
             self.refusal(state, &fit)
         })
@@ -179,17 +203,18 @@ impl<'n> Groups<'n> {
 
     /// The regions that could take each group alone.
     pub(super) fn able_regions(&self, state: &State, within: Within) -> Vec<usize> {
-        let regions = state.regions(within).iter().enumerate();
-        let able = regions.filter(|(_, nodes)| {
-            self.groups
-                .iter()
-                .all(|group| group.need.fit_on(state.cluster(), nodes.iter().copied(), u64::from(group.instances)))
-        });
-        able.map(|(number, _)| number).collect()
+        let could_hold = |&number: &usize| {
+            let nodes = || state.regions(within)[number].iter().copied();
+            self.groups.iter().all(|group| group.need.fit_on(state.cluster(), nodes(), u64::from(group.instances)))
+        };
+        self.numbers(state, within).filter(could_hold).collect()
     }
 
     /// Where all groups fit together on these nodes, as they are.
     fn fit_on(&self, state: &State, nodes: impl Iterator<Item = NodeId>, steps: &mut u32) -> Fit {
+        if self.steps == 0 {
+            return Fit::Unknown;
+        }
         let cluster = state.cluster();
         let (kinds, members) = self.kinds(|_| true);
         let bin = |id: NodeId| {
@@ -209,6 +234,9 @@ impl<'n> Groups<'n> {
 
     /// The same on all schedulable nodes, GPUs alone.
     fn gpus_fit(&self, state: &State) -> Fit {
+        if self.steps == 0 {
+            return Fit::Unknown;
+        }
         let cluster = state.cluster();
         let (mut kinds, members) = self.kinds(|need| need.gpus > 0);
         kinds.iter_mut().for_each(|kind| (kind.cpu_milli, kind.memory_mib) = (0, 0));

@@ -2,7 +2,7 @@
 
 use super::need::Need;
 use crate::anchor::State;
-use crate::cluster::JobId;
+use crate::cluster::{JobId, Within};
 
 /// Why a job is blocked; the first that is true.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,6 +42,14 @@ pub fn why_blocked(state: &State, job: JobId) -> Why {
 pub(super) fn why(state: &State, need: &Need, instances: u32) -> Why {
     let by_gpus = why_by_gpus(state, need, instances);
     by_gpus.unwrap_or_else(|| if fits(state, need, instances) { Why::Space } else { Why::Constraint })
+}
+
+/// The same of a job that may go to one region alone, if one is given.
+pub(super) fn why_in(state: &State, need: &Need, instances: u32, region: Option<(Within, usize)>) -> Why {
+    let Some((within, number)) = region else { return why(state, need, instances) };
+    let nodes = state.regions(within)[number].iter().copied();
+    let fit = need.fit_on(state.cluster(), nodes, u64::from(instances));
+    why_by_gpus(state, need, instances).unwrap_or(if fit { Why::Space } else { Why::Constraint })
 }
 
 /// The reason that GPUs alone give, on whatever schedulable nodes.

@@ -6,14 +6,13 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use slotwise::anchor::State;
-use slotwise::cluster::{
-    Cluster, GpuMask, GroupedJob, JobId, JobSpec, MAX_GPUS, NodeId, Request, UNLIMITED, WHOLE_GPU, Within,
-};
+use slotwise::cluster::{Cluster, GpuMask, GroupedJob, JobId, MAX_GPUS, NodeId, Request, UNLIMITED, WHOLE_GPU, Within};
 use slotwise::decide::{CommitLoop, Decision, Policy, Refusal, Status, Why, audit, why_groups_blocked};
 use slotwise::workload::QueueEntry;
 
 use crate::decide_support::{
-    JobPlan, MODELS, NodePlan, Step, after, job_plan, node_plan, options, plain_job, plain_nodes, register, steps,
+    JobPlan, NodePlan, Step, after, job_plan, node_plan, options, plain_job, plain_nodes, register, register_groups,
+    steps,
 };
 
 /// What a node can still give, by the plain definition.
@@ -121,32 +120,6 @@ fn reason(cluster: &Cluster, job: GroupedJob) -> Why {
         return Why::Fragmentation;
     }
     if placeable(cluster, job) { Why::Space } else { Why::Constraint }
-}
-
-fn register_groups(cluster: &mut Cluster, name: &str, plans: &[JobPlan], within: Option<Within>) -> GroupedJob {
-    let models: Vec<Vec<&str>> =
-        plans.iter().map(|plan| plan.models.iter().map(|&model| MODELS[usize::from(model)]).collect()).collect();
-    let spec = |(plan, models): (&JobPlan, &'_ Vec<&'static str>)| {
-        let &JobPlan { gpus, milli: gpu_milli, cpu: cpu_milli, memory: memory_mib, instances, .. } = plan;
-        (gpus, gpu_milli, cpu_milli, memory_mib, instances, models.clone())
-    };
-    let parts: Vec<_> = plans.iter().zip(&models).map(spec).collect();
-    let specs: Vec<(JobSpec<'_>, u32)> = parts
-        .iter()
-        .map(|(gpus, gpu_milli, cpu_milli, memory_mib, instances, models)| {
-            let spec = JobSpec {
-                gpus: *gpus,
-                gpu_milli: *gpu_milli,
-                cpu_milli: *cpu_milli,
-                memory_mib: *memory_mib,
-                models,
-                within,
-                ..JobSpec::default()
-            };
-            (spec, *instances)
-        })
-        .collect();
-    cluster.register_groups(name, &specs).unwrap()
 }
 
 fn group_plans() -> impl Strategy<Value = Vec<JobPlan>> {

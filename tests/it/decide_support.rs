@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use slotwise::anchor::State;
-use slotwise::cluster::{Cluster, ClusterBuilder, GpuMask, JobId, JobSpec, NodeSpec, WHOLE_GPU, Within};
+use slotwise::cluster::{Cluster, ClusterBuilder, GpuMask, GroupedJob, JobId, JobSpec, NodeSpec, WHOLE_GPU, Within};
 use slotwise::decide::{CommitLoop, Decision, PlaceOptions, Policy};
 use slotwise::workload::QueueEntry;
 
@@ -105,6 +105,37 @@ pub(crate) fn register(cluster: &mut Cluster, name: &str, plan: &JobPlan) -> Job
     let &JobPlan { gpus, milli: gpu_milli, cpu: cpu_milli, memory: memory_mib, within, .. } = plan;
     let spec = JobSpec { name, gpus, gpu_milli, cpu_milli, memory_mib, models: &models, within, ..JobSpec::default() };
     cluster.register(&spec, plan.instances).unwrap()
+}
+
+pub(crate) fn register_groups(
+    cluster: &mut Cluster,
+    name: &str,
+    plans: &[JobPlan],
+    within: Option<Within>,
+) -> GroupedJob {
+    let models: Vec<Vec<&str>> =
+        plans.iter().map(|plan| plan.models.iter().map(|&model| MODELS[usize::from(model)]).collect()).collect();
+    let spec = |(plan, models): (&JobPlan, &'_ Vec<&'static str>)| {
+        let &JobPlan { gpus, milli: gpu_milli, cpu: cpu_milli, memory: memory_mib, instances, .. } = plan;
+        (gpus, gpu_milli, cpu_milli, memory_mib, instances, models.clone())
+    };
+    let parts: Vec<_> = plans.iter().zip(&models).map(spec).collect();
+    let specs: Vec<(JobSpec<'_>, u32)> = parts
+        .iter()
+        .map(|(gpus, gpu_milli, cpu_milli, memory_mib, instances, models)| {
+            let spec = JobSpec {
+                gpus: *gpus,
+                gpu_milli: *gpu_milli,
+                cpu_milli: *cpu_milli,
+                memory_mib: *memory_mib,
+                models,
+                within,
+                ..JobSpec::default()
+            };
+            (spec, *instances)
+        })
+        .collect();
+    cluster.register_groups(name, &specs).unwrap()
 }
 
 /// The cluster with the jobs of the steps registered, and the queue.

@@ -24,6 +24,7 @@ mod decide_choices;
 mod decide_cost;
 mod decide_groups;
 mod decide_obstacles;
+mod decide_regions;
 mod decide_support;
 mod decide_windows;
 mod evaluate;

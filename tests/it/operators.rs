@@ -198,6 +198,7 @@ fn rules() -> impl Strategy<Value = Rules> {
         variant,
         trigger,
         migration_budget,
+        region: None,
     })
 }
 

@@ -1,7 +1,7 @@
 //! What the commit loop does with jobs of several groups: all groups start together or not at all.
 
 use super::{CommitLoop, MOST_CPU_ONLY};
-use crate::anchor::{self, Checkpoint, State, Transaction};
+use crate::anchor::{self, Checkpoint, Rules, State, Transaction};
 use crate::cluster::{GroupedJob, JobId, Within};
 use crate::decide::decision::Status;
 use crate::decide::groups::{Fit, Groups, Hosts, Refusal};
@@ -38,7 +38,7 @@ impl CommitLoop<'_> {
     /// Places all groups as the policy does by itself; else says why not. Nobody makes room for several groups.
     fn place_groups(&mut self, job: GroupedJob, index: usize) -> Option<Refusal> {
         self.needs.resolve_groups(self.state.cluster(), job);
-        let groups = Groups::new(self.state.cluster(), &self.needs, job, self.group_steps);
+        let groups = Groups::new(self.state.cluster(), &self.needs, job, self.group_steps).only_in(self.region);
         let method = self.options.policy.method();
         if let Some(refusal) = refused_at_once(&groups, self.state, method) {
             return Some(refusal);
@@ -59,7 +59,8 @@ impl CommitLoop<'_> {
         }
         let fit = match method {
             Method::Anchor(variant) => {
-                if anchor::place_groups(&mut transaction, job, &orders, &self.options.rules(variant)) {
+                let rules = Rules { region: self.region, ..self.options.rules(variant) };
+                if anchor::place_groups(&mut transaction, job, &orders, &rules) {
                     None
                 } else {
                     drop(transaction);

@@ -6,6 +6,7 @@
 mod memo;
 mod names;
 mod preempt;
+mod rehearsal;
 mod seat;
 mod volcano;
 mod wire;

@@ -1,5 +1,6 @@
 //! The scheduler extender: every row of what kube-scheduler sends and expects, and what was recorded of a real one.
 
+mod begun;
 mod gangs;
 
 use std::collections::BTreeMap;

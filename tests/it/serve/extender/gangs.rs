@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{chosen, edit, filter, names, pod, wait};
 use crate::serve::{Service, start};
 
-fn told(gang: &str, size: Option<u32>, within: Option<&str>) -> String {
+pub(super) fn told(gang: &str, size: Option<u32>, within: Option<&str>) -> String {
     let mut spec = json!({"gang": format!("s/{gang}")});
     if let Some(size) = size {
         spec["size"] = json!(size);
@@ -16,8 +16,8 @@ fn told(gang: &str, size: Option<u32>, within: Option<&str>) -> String {
     json!({"gang": spec}).to_string()
 }
 
-fn runs(pod: &str, gang: &str, node: &str) -> String {
-    json!({"start": {"job": format!("s/{pod}"), "gpus_per_instance": 8, "gang": format!("s/{gang}"),
+pub(super) fn runs(pod: &str, gpus: u64, gang: &str, node: &str) -> String {
+    json!({"start": {"job": format!("s/{pod}"), "gpus_per_instance": gpus, "gang": format!("s/{gang}"),
                      "instances": [{"node": node}]}})
     .to_string()
 }
@@ -55,7 +55,7 @@ fn a_gang_within_a_rack_stays_in_one_also_with_those_that_run() {
     let places: Vec<String> = (0..4).map(|n| chosen(&ask(&format!("m{n}")))).collect();
     assert!(places.iter().all(|node| rack(node) == 2), "four whole nodes are free in one rack alone: {places:?}");
     // Two of them run. That another rack has room does not matter, nor that nodes elsewhere are fuller.
-    edit(&service, &[runs("m0", "g", &places[0]), runs("m1", "g", &places[1])]);
+    edit(&service, &[runs("m0", 8, "g", &places[0]), runs("m1", 8, "g", &places[1])]);
     edit(&service, &[r#"{"end":"a"}"#.to_owned()]);
     for name in ["m2", "m3"] {
         assert_eq!(rack(&chosen(&ask(name))), 2);
@@ -68,7 +68,7 @@ fn a_gang_within_a_rack_stays_in_one_also_with_those_that_run() {
     assert_eq!(result["NodeNames"], json!([]), "{result}");
     assert!(result["FailedNodes"].as_object().is_some_and(|failed| !failed.is_empty()), "an eviction helps");
     // Those that run are in two racks: what is broken already binds nobody.
-    edit(&service, &[runs("m2", "g", "n4")]);
+    edit(&service, &[runs("m2", 8, "g", "n4")]);
     assert_eq!(chosen(&ask("m3")), "n0");
 }
 
@@ -99,34 +99,4 @@ fn nodes_that_lack_cpu_are_chosen_for_no_member() {
     edit(&service, &[cpu("x", "n0").to_string(), cpu("y", "n2").to_string()]);
     let result = filter(&service, &member("c", 4, "2"), &names(4));
     assert_eq!(result["NodeNames"], json!([]), "{result}");
-}
-
-/// Of gangs that have begun the one that must stay in its rack has the first choice there, whatever they are called.
-#[test]
-fn a_begun_gang_with_a_choice_of_racks_leaves_the_other_its_own() {
-    let service = Service::with_nodes(8, &[]);
-    let gang = |name: &str, size: u32, within: Option<&str>| {
-        let mut gang = json!({"gang": format!("s/{name}"), "size": size});
-        if let Some(within) = within {
-            gang["within"] = json!(within);
-        }
-        json!({"gang": gang}).to_string()
-    };
-    let starts = |pod: &str, gang: &str, node: &str| {
-        json!({"start": {"job": format!("s/{pod}"), "gpus_per_instance": 8, "gang": format!("s/{gang}"),
-            "instances": [{"node": node}]}})
-        .to_string()
-    };
-    let waits = |pod: &str, gang: &str| {
-        json!({"wait": {"job": format!("s/{pod}"), "gpus": 8, "gang": format!("s/{gang}")}}).to_string()
-    };
-    edit(&service, &[gang("a", 2, None), gang("b", 4, Some("rack")), starts("a0", "a", "n7"), starts("b0", "b", "n0")]);
-    edit(&service, &[waits("a1", "a"), waits("b1", "b"), waits("b2", "b"), waits("b3", "b")]);
-    let ask = |name: &str, gang: Option<&str>| chosen(&filter(&service, &pod(name, 8, gang), &names(8)));
-    for member in ["b1", "b2", "b3"] {
-        let node = ask(member, Some("b"));
-        assert!(["n1", "n2", "n3"].contains(&node.as_str()), "{member}: {node}");
-    }
-    let others = [ask("a1", Some("a")), ask("single", None)];
-    assert!(others.iter().all(|node| ["n4", "n5", "n6"].contains(&node.as_str())), "{others:?}");
 }
