@@ -47,6 +47,11 @@ impl Mirror {
         Self { topology, must_rebuild: true, ..Self::default() }
     }
 
+    /// Whether of every kind it is known what there is, if only that it is not served.
+    pub(super) fn is_whole(&self) -> bool {
+        self.objects.are_all_listed()
+    }
+
     /// Whether the cluster has to be made anew, as soon as the lists of nodes and pods are whole. Other kinds may not be
     /// there at all.
     pub(super) fn must_rebuild(&self) -> bool {

@@ -29,6 +29,10 @@ use crate::formats::{EditSpec, TopologyKeys};
 /// The least time between two times that the cluster is made anew.
 const BETWEEN_REBUILDS: Duration = Duration::from_millis(500);
 
+/// How long the first cluster waits, once nodes and pods are known, for an answer about all other kinds: without them a
+/// pod may seem to hold nothing, or a gang to be smaller than it is.
+const WAIT_FOR_OTHERS: Duration = Duration::from_secs(10);
+
 /// How long after a kind was not served it is looked for again.
 const LOOK_AGAIN: Duration = Duration::from_secs(120);
 
@@ -93,13 +97,16 @@ enum Told {
 pub async fn follow(engine: Engine, client: Client, topology: Option<TopologyKeys>) {
     let mut told = tell(&client).ready_chunks(MOST_TOGETHER);
     let mut mirror = Mirror::new(topology);
-    let mut rebuilt: Option<Instant> = None;
+    let mut is_first = true;
+    // When the cluster may be made anew, once nodes and pods are known.
+    let mut earliest: Option<Instant> = None;
     loop {
         // A cluster that has to be made anew waits for more of what changes it, but not long.
         let events = match mirror.must_rebuild() {
             true => {
-                let wait = rebuilt.map_or(Duration::ZERO, |at| BETWEEN_REBUILDS.saturating_sub(at.elapsed()));
-                tokio::time::timeout(wait, told.next()).await.ok()
+                let at = *earliest.get_or_insert_with(|| Instant::now() + WAIT_FOR_OTHERS);
+                let at = if is_first && mirror.is_whole() { Instant::now() } else { at };
+                tokio::time::timeout_at(at.into(), told.next()).await.ok()
             }
             false => Some(told.next().await),
         };
@@ -109,11 +116,15 @@ pub async fn follow(engine: Engine, client: Client, topology: Option<TopologyKey
             Some(Some(events)) => events.into_iter().for_each(|event| take(&mut mirror, event)),
             None => {}
         }
+        let is_time = earliest.is_some_and(|at| at <= Instant::now()) || is_first && mirror.is_whole();
         let done = match mirror.change() {
             Change::Edits(edits) if !mirror.must_rebuild() => edit(&engine, edits).await,
-            _ if !mirror.must_rebuild() || rebuilt.is_some_and(|at| at.elapsed() < BETWEEN_REBUILDS) => continue,
+            _ if !mirror.must_rebuild() || !is_time => continue,
             _ => {
-                rebuilt = Some(Instant::now());
+                if is_first && !mirror.is_whole() {
+                    tracing::warn!("not all kinds of objects are known yet: the cluster is made without them");
+                }
+                (is_first, earliest) = (false, Some(Instant::now() + BETWEEN_REBUILDS));
                 rebuild(&engine, &mut mirror).await
             }
         };
@@ -167,7 +178,7 @@ fn where_served(client: Client, kind: Kind) -> impl Stream<Item = Told> + Send {
                         tracing::info!("{kind} is followed, as {}", resource.api_version);
                         Now::Follow(events(&client, kind, &resource).boxed())
                     }
-                    Ok(None) => Now::Wait(LOOK_AGAIN),
+                    Ok(None) => return Some((Told::Gone(kind), (client, Now::Wait(LOOK_AGAIN)))),
                     Err(error) => {
                         tracing::debug!("whether {kind} is served is not known: {error}");
                         Now::Wait(ASK_AGAIN)

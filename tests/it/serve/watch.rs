@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 
 use super::Service;
 
-/// What it has: lists by path, and events that are told once a watch asks for them. What is not here is not served.
+/// What it has: lists by path, null where it cannot answer now, and events that are told once a watch asks for them. What
+/// is not here is not served.
 #[derive(Default)]
 struct Api {
     lists: BTreeMap<String, Value>,
@@ -34,6 +35,7 @@ async fn answer(
         let mut api = api.lock().unwrap();
         api.asked.push(path.clone());
         return match api.lists.get(&path) {
+            Some(Value::Null) => StatusCode::SERVICE_UNAVAILABLE.into_response(),
             Some(list) => axum::Json(list.clone()).into_response(),
             None => {
                 let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound",
@@ -124,33 +126,40 @@ fn kinds_that_are_not_served_are_done_without() {
     assert!(api.lock().unwrap().asked.iter().all(|path| !path.contains("podgroups")));
 }
 
-#[test]
-fn groups_of_pods_are_followed_where_they_are_served() {
-    const GROUPS: &str = "/apis/scheduling.x-k8s.io/v1alpha1/podgroups";
+const GROUPS: &str = "/apis/scheduling.x-k8s.io/v1alpha1/podgroups";
+
+fn group(size: u32) -> Value {
+    json!({"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup", "spec": {"minMember": size},
+           "metadata": {"name": "g", "namespace": "s", "resourceVersion": "1"}})
+}
+
+/// An API server with two nodes and no pod that serves groups of pods, with this list of them.
+fn start_with_groups(groups: Value) -> (tokio::runtime::Runtime, Shared, tempfile::NamedTempFile) {
     let version = json!({"groupVersion": "scheduling.x-k8s.io/v1alpha1", "version": "v1alpha1"});
     // A kind that is said to be served, and is not (claims), hinders nobody.
     let claims = json!({"groupVersion": "resource.k8s.io/v1", "version": "v1"});
-    let groups = json!([{"name": "scheduling.x-k8s.io", "versions": [version], "preferredVersion": version},
-                        {"name": "resource.k8s.io", "versions": [claims], "preferredVersion": claims}]);
     let served = |version: &Value, name: &str, kind: &str| {
         json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": version["groupVersion"], "resources":
                [{"name": name, "singularName": "", "namespaced": true, "kind": kind, "verbs": ["list", "watch"]}]})
     };
-    let group = |size: u32| {
-        json!({"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup", "spec": {"minMember": size},
-               "metadata": {"name": "g", "namespace": "s", "resourceVersion": "1"}})
-    };
-    let (_runtime, api, config) = start(&[
+    let all = json!([{"name": "scheduling.x-k8s.io", "versions": [version], "preferredVersion": version},
+                     {"name": "resource.k8s.io", "versions": [claims], "preferredVersion": claims}]);
+    start(&[
         (NODES, list("Node", &[node("n0"), node("n1")])),
         (PODS, list("Pod", &[])),
-        ("/apis", json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})),
+        ("/apis", json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": all})),
         ("/apis/scheduling.x-k8s.io/v1alpha1", served(&version, "podgroups", "PodGroup")),
         ("/apis/resource.k8s.io/v1", served(&claims, "resourceclaims", "ResourceClaim")),
-        (GROUPS, list("PodGroup", &[group(2)])),
-    ]);
+        (GROUPS, groups),
+    ])
+}
+
+#[test]
+fn groups_of_pods_are_followed_where_they_are_served() {
+    let (_runtime, api, config) = start_with_groups(list("PodGroup", &[group(2)]));
     let service = Service::start(&["--watch", "kubernetes", "--kubeconfig", config.path().to_str().unwrap()]);
     until("it is ready", || service.get("/readyz").status == 200);
-    until("the size is known before any pod", || filter(&service, &pod("a", "")) == 0);
+    assert_eq!(filter(&service, &pod("a", "")), 0, "the size is known before any pod");
     let tell = |path: &str, what: &str, object: Value| {
         api.lock().unwrap().events.entry(path.to_owned()).or_default().push(json!({"type": what, "object": object}));
     };
@@ -160,4 +169,25 @@ fn groups_of_pods_are_followed_where_they_are_served() {
     until("it has grown", || filter(&service, &pod("a", "")) == 0);
     tell(GROUPS, "DELETED", group(3));
     until("it is told of no more", || filter(&service, &pod("a", "")) == 1);
+}
+
+#[test]
+fn the_first_cluster_waits_for_all_kinds_but_not_for_ever() {
+    let (_runtime, api, config) = start_with_groups(Value::Null);
+    let service = Service::start(&["--watch", "kubernetes", "--kubeconfig", config.path().to_str().unwrap()]);
+    until("nodes and pods are listed", || {
+        let api = api.lock().unwrap();
+        [NODES, PODS, GROUPS].iter().all(|path| api.asked.iter().any(|asked| asked == path))
+    });
+    let (begun, mut refused) = (Instant::now(), 0);
+    until("it is ready", || {
+        let is_ready = service.get("/readyz").status == 200;
+        refused += u32::from(!is_ready);
+        is_ready
+    });
+    assert!(refused > 2 && begun.elapsed() > Duration::from_secs(3), "{refused} in {:?}", begun.elapsed());
+    // What comes later is still learnt.
+    assert_eq!(filter(&service, &pod("a", "")), 1);
+    api.lock().unwrap().lists.insert(GROUPS.to_owned(), list("PodGroup", &[group(2)]));
+    until("the size is known", || filter(&service, &pod("a", "")) == 0);
 }

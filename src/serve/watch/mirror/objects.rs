@@ -68,6 +68,12 @@ impl Objects {
         self.nodes.is_listed && self.pods.is_listed
     }
 
+    /// Whether of every kind it is known what there is, if only that it is not served.
+    pub(super) fn are_all_listed(&self) -> bool {
+        let others = self.claims.is_listed && self.slices.is_listed;
+        self.are_listed() && others && self.groups.iter().all(|groups| groups.is_listed)
+    }
+
     pub(super) fn nodes(&self) -> impl Iterator<Item = (&Name, &NodeView)> + Clone {
         self.nodes.known.iter()
     }

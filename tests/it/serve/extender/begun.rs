@@ -101,10 +101,13 @@ fn play(service: &Service, nodes: usize, running: &[(u64, usize)], gangs: &[Gang
     waiting.extend((0..4).map(|n| (format!("single{n}"), None, [1, 2, 4, 8][n])));
     let mut bound: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     // Some pods at random, and then all that wait, until nobody gets a place any more.
-    let mut order = asks.iter().copied().map(Some).chain(std::iter::repeat(None));
+    let mut random = asks.iter();
     let (mut at, mut refused) = (0, 0);
-    while refused < 2 * waiting.len() {
-        at = order.next().flatten().unwrap_or(at + 1) % waiting.len();
+    while refused < waiting.len() {
+        match random.next() {
+            Some(&ask) => (at, refused) = (ask % waiting.len(), 0),
+            None => at = (at + 1) % waiting.len(),
+        }
         let (name, gang, gpus) = waiting[at].clone();
         let of = gang.map(|number| format!("g{number}"));
         let result = filter(service, &pod(&name, gpus, of.as_deref()), &names(nodes));
@@ -125,9 +128,6 @@ fn play(service: &Service, nodes: usize, running: &[(u64, usize)], gangs: &[Gang
             bound.entry(number).or_default().push(node[1..].parse().unwrap());
         }
         waiting.remove(at);
-        if waiting.is_empty() {
-            break;
-        }
     }
     for (number, nodes) in bound {
         let gang = &gangs[number];
