@@ -120,13 +120,17 @@ fn read_yaml(name: &str, mut reader: impl Read, listing: &mut Listing) -> Result
     };
     let options = serde_saphyr::options! { budget: budget, with_snippet: false };
     for document in serde_saphyr::read_with_options::<_, Listing>(&mut reader, options) {
-        listing.append(document.map_err(|error| {
+        let mut document = document.map_err(|error| {
             let fault = FormatError::new(name, format_args!("found YAML that is no list of nodes and pods: {error}"));
             match error.location() {
                 Some(location) => fault.at_line(location.line()),
                 None => fault,
             }
-        })?);
+        })?;
+        if std::mem::take(&mut document.is_unnamed_list) {
+            listing.unnamed_lists.push(name.to_owned());
+        }
+        listing.append(document);
     }
     Ok(())
 }
@@ -145,6 +149,8 @@ fn import(input: &str, mut listing: Listing, keys: Option<&TopologyKeys>) -> Res
     if is_given && !listing.nodes.is_empty() {
         unused.iter().for_each(|key| tally.met("labels that would say where nodes are, and that no node has", key));
     }
+    let cut = "YAML with items and no kind behind them: kubectl writes one, so what it wrote is cut off";
+    listing.unnamed_lists.iter().for_each(|file| tally.met(cut, file));
     let mut running = running::running(&mut listing, &keys, &mut tally);
     let mut later = Tally::new(input);
     let waiting = waiting::waiting(&listing.pods, &mut running, &keys, &mut later);

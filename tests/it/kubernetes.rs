@@ -51,6 +51,24 @@ fn every_trap_in_one_file_is_told_apart() {
     expect_file!["../golden/kubernetes.txt"].assert_eq(&told(read(GOLDEN).unwrap()));
 }
 
+/// Keys come sorted, so that it is a list is told after its elements.
+#[test]
+fn yaml_that_is_cut_off_between_objects_is_told() {
+    let node = |n: u32| {
+        format!("- kind: Node\n  metadata: {{name: n{n}}}\n  status: {{allocatable: {{nvidia.com/gpu: \"8\"}}}}\n")
+    };
+    let cut = format!("apiVersion: v1\nitems:\n{}{}", node(0), node(1));
+    let whole = format!("{cut}kind: List\nmetadata: {{resourceVersion: \"\"}}\n");
+    let says = |text: &str| {
+        let snapshot = read(text).unwrap().snapshot;
+        (snapshot.cluster.nodes().len(), snapshot.notes.iter().any(|note| note.text.contains("cut off")))
+    };
+    assert_eq!(says(&whole), (2, false));
+    assert_eq!(says(&cut), (2, true));
+    // Documents of their own need no list.
+    assert_eq!(says(&format!("---\n{}", node(0).replace("- ", "  "))), (1, false));
+}
+
 #[test]
 fn topology_is_what_the_user_says_else_what_the_labels_say() {
     let place = |keys: Option<&str>, more: &str| {

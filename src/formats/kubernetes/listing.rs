@@ -24,6 +24,10 @@ pub(super) struct Listing {
     pub(super) topology_keys: Vec<String>,
     /// Objects of other kinds.
     pub(super) others: u64,
+    /// It is a list that does not say so, which in YAML of `kubectl` stands after the last element.
+    pub(super) is_unnamed_list: bool,
+    /// The files of such lists in YAML.
+    pub(super) unnamed_lists: Vec<String>,
 }
 
 impl Listing {
@@ -124,7 +128,7 @@ impl<'de> Visitor<'de> for Document<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         let Self(listing, hint) = self;
         let mut single = Object::default();
-        let mut is_single = false;
+        let (mut is_single, mut is_list) = (false, false);
         while let Some(key) = map.next_key::<String>()? {
             match key.as_str() {
                 "kind" => single.kind = map.next_value()?,
@@ -137,7 +141,10 @@ impl<'de> Visitor<'de> for Document<'_> {
                     single.status = map.next_value::<Option<_>>()?.unwrap_or_default();
                     is_single = true;
                 }
-                "items" => map.next_value_seed(Document(&mut *listing, hint))?,
+                "items" => {
+                    map.next_value_seed(Document(&mut *listing, hint))?;
+                    is_list = hint == Hint::Any;
+                }
                 "nodes" => map.next_value_seed(Document(&mut *listing, Hint::Nodes))?,
                 "pods" => map.next_value_seed(Document(&mut *listing, Hint::Pods))?,
                 "resourceClaims" => map.next_value_seed(Document(&mut *listing, Hint::Claims))?,
@@ -147,6 +154,7 @@ impl<'de> Visitor<'de> for Document<'_> {
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
         }
+        listing.is_unnamed_list |= is_list && single.kind.is_none();
         if is_single { listing.add(single, hint).map_err(A::Error::custom) } else { Ok(()) }
     }
 }

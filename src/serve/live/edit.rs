@@ -4,7 +4,7 @@ use super::distinct;
 use super::gangs::{Gangs, News};
 use crate::anchor::{State, Transaction};
 use crate::cluster::{InstanceId, JobId, JobSpec, JobTimes, MAX_AMOUNT, MAX_GPUS, NodeId, WHOLE_GPU};
-use crate::formats::{EditSpec, GroupSpec, MAX_SECONDS, MoveSpec, SeatSpec, StartSpec, devices};
+use crate::formats::{EditSpec, GangSpec, GroupSpec, MAX_SECONDS, MoveSpec, SeatSpec, StartSpec, WaitSpec, devices};
 
 /// Applies edits in their order and returns the nodes that changed, or which edit is not possible and why; all is then as
 /// it was.
@@ -40,10 +40,21 @@ fn step(
     news: &mut News<'_>,
 ) -> Result<(), String> {
     match edit {
+        EditSpec::Start(StartSpec { gang: Some(gang), .. })
+        | EditSpec::Wait(WaitSpec { gang: Some(gang), .. })
+        | EditSpec::Gang(GangSpec { gang, .. })
+            if gang.is_empty() =>
+        {
+            Err("found a gang without a name".to_owned())
+        }
         EditSpec::Start(job) => {
             start(transaction, job)?;
             news.started(&job.job, job.gang.as_deref());
             Ok(())
+        }
+        EditSpec::Wait(job) if job.job.is_empty() => Err("found a job without a name".to_owned()),
+        EditSpec::Wait(WaitSpec { job, gang: None, gang_size: Some(size), .. }) => {
+            Err(format!("job {job:?}: found gang_size {size} and no gang, expected both or neither"))
         }
         EditSpec::Wait(job) if runs(transaction, &job.job) => {
             Err(format!("found job {:?}, expected one that does not run", job.job))
@@ -59,7 +70,6 @@ fn step(
             news.waits(job);
             Ok(())
         }
-        EditSpec::Gang(gang) if gang.gang.is_empty() => Err("found a gang without a name".to_owned()),
         EditSpec::Gang(gang) => {
             news.told(gang);
             Ok(())

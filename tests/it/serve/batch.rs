@@ -72,6 +72,12 @@ fn edits_are_all_done_or_none_and_names_come_again() {
         (vec![start("a", 1, "n7")], 0, "\"n7\""),
         (vec![r#"{"cordon":"n0"}"#.to_owned(), r#"{"uncordon":"x"}"#.to_owned()], 1, "\"x\""),
         (vec![start("a", 1, "n0"), r#"{"end":"a"}"#.to_owned(), r#"{"end":"a"}"#.to_owned()], 2, "\"a\""),
+        (vec![start("", 1, "n0")], 0, "a job without a name"),
+        (vec![start("a", 1, "n0"), r#"{"wait":{"job":"","gpus":1}}"#.to_owned()], 1, "a job without a name"),
+        (vec![r#"{"wait":{"job":"w","gpus":1,"gang":""}}"#.to_owned()], 0, "a gang without a name"),
+        (vec![start("a", 1, "n0").replace("}}", r#","gang":""}}"#)], 0, "a gang without a name"),
+        (vec![r#"{"gang":{"gang":"","size":2}}"#.to_owned()], 0, "a gang without a name"),
+        (vec![r#"{"wait":{"job":"w","gpus":1,"gang_size":2}}"#.to_owned()], 0, "gang_size 2 and no gang"),
     ] {
         let refused = service.post("/v1/edits", format!(r#"{{"edits":[{}]}}"#, edits.join(",")));
         let message = refused.json()["message"].as_str().unwrap().to_owned();
