@@ -44,10 +44,11 @@ pub use view::{
 /// - A node takes new pods if it is ready, not cordoned, and has no taint that no listed pod with GPUs tolerates. Nodes
 ///   that selectors, required affinity or taints tell apart are other models.
 /// - Pods with GPUs are jobs by their gang: see the order in `gang.rs`. A pod is pinned if nothing would make it again, or
-///   if it is marked as not safe to evict. Pods without GPUs hold CPU and memory by a job `NODE/without-gpus`.
+///   if it is marked as not safe to evict. Pods without GPUs hold CPU and memory by a job
+///   `NODE/without-gpus`, but for those of gangs of which others have GPUs.
 /// - Pods of a PodDisruptionBudget that allows no disruption now are pinned; a budget that allows some is kept with the
 ///   snapshot, for who moves pods.
-/// - Pods without a node are queued, by priority and age. Gangs with unlike numbers of GPUs are left out.
+/// - Pods without a node are queued, by priority and age. Gangs of unlike pods are jobs of groups.
 /// - Devices are those that the kubelet reports or a claim was given, else those that a scheduler wrote on the pod, else the lowest free ones.
 /// - The domain is the NVLink clique, the rack the path of all other levels of `keys`; without `keys` the levels are those of
 ///   the first known set of labels.

@@ -9,7 +9,7 @@ use std::collections::BinaryHeap;
 
 use rustc_hash::FxHashMap;
 
-use super::hosting::{cheapest, host_costs};
+use super::hosting::{cheapest, host_costs, hosted};
 use super::integer::Effort;
 use super::layout::{Counts, GUEST, Item, Layout, Mover, UNBOUND};
 use super::realise::{Move, Rough};
@@ -162,7 +162,8 @@ impl<'a> Exhaust<'a> {
             if cost != -minus_cost {
                 continue;
             }
-            if bound == cost {
+            // What costs nothing must leave all the same.
+            if bound == cost && self.is_goal(&states[at as usize]) {
                 return Exhausted::Found(cost, self.replay(&states, &reached, at));
             }
             self.neighbours(&states[at as usize].clone(), cost, at, &mut next);
@@ -304,6 +305,25 @@ impl<'a> Exhaust<'a> {
         regions.min()
     }
 
+    /// How many guests fit on a node as it is.
+    fn hosted(&self, fixed: u32, content: u32) -> usize {
+        let part = &self.fixed[fixed as usize];
+        if !self.layout.admits(part.kind, &part.homes, GUEST) {
+            return 0;
+        }
+        let movers = &self.contents[content as usize].content;
+        hosted(self.layout, self.room(fixed, content), part.whole, movers, self.count)
+    }
+
+    /// Whether all guests fit in one of the regions.
+    fn is_goal(&self, state: &State) -> bool {
+        (0u32..).zip(self.regions).any(|(number, region)| {
+            let lies_in = |fixed: u32| region.is_none() || self.fixed[fixed as usize].regions.contains(&number);
+            let nodes = self.fixed_of.iter().zip(state).filter(|&(&fixed, _)| lies_in(fixed));
+            nodes.map(|(&fixed, &content)| self.hosted(fixed, content) as i64).sum::<i64>() >= self.count
+        })
+    }
+
     fn host_cost(&mut self, fixed: u32, content: u32) -> Vec<i64> {
         if let Some(known) = self.host_costs.get(&(fixed, content)) {
             return known.clone();
@@ -373,12 +393,8 @@ impl<'a> Exhaust<'a> {
                 if nodes.is_some() && !fixed.regions.contains(&region) {
                     continue;
                 }
-                let Some(costs) =
-                    number(&holds[at]).and_then(|content| self.host_costs.get(&(self.fixed_of[at], content)))
-                else {
-                    continue;
-                };
-                let free = costs.iter().take_while(|&&cost| cost == 0).count() - 1;
+                let Some(content) = number(&holds[at]) else { continue };
+                let free = self.hosted(self.fixed_of[at], content);
                 let left = (self.count as usize).saturating_sub(hosts.len());
                 hosts.extend(std::iter::repeat_n(node, free.min(left)));
             }

@@ -45,7 +45,7 @@ pub(super) fn plan_freely(cluster: &Cluster, goal: Goal, options: &PlanOptions) 
     if answer.feasible == Some(false) {
         (answer.why, answer.relax) = verdict(&Site { ways: false, ..site }, answer.why, &mut effort);
     }
-    keep_limits(&mut answer, cluster, options, |cost| {
+    keep_limits(&mut answer, cluster, goal, options, |cost, max_moves| {
         let site = Site { cost, ..site };
         Finder { site, mode: options.mode, max_moves, effort: &mut effort }.find()
     });
@@ -86,7 +86,7 @@ impl Finder<'_> {
             // It may fit beside another share, which is not looked at.
             found.lower_bound = Some(0);
         }
-        if self.site.goal == Goal::LeastPartial && self.site.some_cordoned_node_is_partial() {
+        if self.site.goal == Goal::LeastPartial && self.site.some_may_leave_a_cordoned_node() {
             // What runs there stays there in these plans; whether it would do better to leave is not looked at.
             found.lower_bound = found.lower_bound.map(|_| 0);
             found.partial_proved = false;
@@ -96,6 +96,7 @@ impl Finder<'_> {
 
     fn find(mut self) -> Plan {
         let mut found = self.all_at_once();
+        let at_once = found.lower_bound;
         let mut no_order = None;
         if self.mode == Mode::Hitless && found.lower_bound.is_some() {
             let gangs_stay = self.site.some_gang_stays();
@@ -126,13 +127,14 @@ impl Finder<'_> {
             answer.ways.first().map(|way| carry_out(self.site.cluster, self.site.job(), &way.rough(), self.mode));
         debug_assert!(matches!(done, Some(Ok(_))), "{done:?}");
         if let Some(Ok(done)) = done {
-            self.tell(&mut answer, &found, done);
+            self.tell(&mut answer, &found, at_once, done);
         }
         answer
     }
 
-    /// Fills in a plan that was carried out, and what is proved of it.
-    fn tell(&self, answer: &mut Plan, found: &Found, done: Done) {
+    /// Fills in a plan that was carried out, and what is proved of it; no plan in which all movers stop first costs less
+    /// than `at_once`.
+    fn tell(&self, answer: &mut Plan, found: &Found, at_once: Option<i64>, done: Done) {
         let by_jobs = self.site.cost == Cost::Jobs;
         let few = self.site.goal != Goal::LeastPartial || found.partial_proved;
         (answer.steps, answer.place, answer.after) = (done.steps, done.place, Some(done.after));
@@ -142,8 +144,15 @@ impl Finder<'_> {
         answer.optimal = few && answer.lower_bound.is_some_and(|bound| answer.cost <= bound);
         answer.second_optimal = few && answer.steps.is_empty() || answer.optimal && found.second && !by_jobs;
         let fewest_moves = answer.optimal && (self.site.cost == Cost::Moves || answer.second_optimal);
-        answer.jobs_optimal =
-            by_jobs && answer.optimal || fewest_moves && answer.jobs_disturbed() <= self.fewest_jobs(answer);
+        // What moves one after another may move twice: then so many moves are of fewer instances, and so may be of fewer
+        // jobs. As many as end elsewhere would have to move if all stopped first.
+        let movers = match self.mode {
+            Mode::StopFirst => answer.steps.len() as u64,
+            Mode::Hitless if self.site.cost == Cost::Moves => at_once.map_or(0, |bound| self.told(bound)),
+            Mode::Hitless => 0,
+        };
+        let fewest_jobs = movers.div_ceil(self.most_movers_of_a_job() as u64);
+        answer.jobs_optimal = by_jobs && answer.optimal || fewest_moves && answer.jobs_disturbed() <= fewest_jobs;
     }
 
     fn cost_of(&self, steps: &[Step]) -> u64 {
@@ -186,11 +195,6 @@ impl Finder<'_> {
     fn told(&self, bound: i64) -> u64 {
         let unit = if self.site.cost == Cost::Jobs { WHOLE_JOB as u64 } else { 1 };
         (bound.max(0) as u64).div_ceil(unit)
-    }
-
-    /// No plan with so many moves disturbs fewer jobs.
-    fn fewest_jobs(&self, answer: &Plan) -> u64 {
-        (answer.steps.len() as u64).div_ceil(self.most_movers_of_a_job() as u64)
     }
 }
 

@@ -38,6 +38,16 @@ fn guests_in(guest: &Item, (gpus, cpu, memory): Amounts, count: i64) -> usize {
     most.min(count) as usize
 }
 
+/// How many guests fit on a node with so much room while nothing leaves it.
+pub(super) fn hosted(layout: &Layout, room: Amounts, whole: bool, movers: &[(u16, u16)], count: i64) -> usize {
+    let guest = &layout.items[GUEST];
+    if guest.whole {
+        let is_clear = movers.iter().all(|&(item, _)| layout.items[usize::from(item)].gpus == 0);
+        return usize::from(whole && is_clear && count > 0);
+    }
+    guests_in(guest, room, count)
+}
+
 /// What must leave a node with so much room for 0, 1, … guests to fit, the cheapest way; as many as can fit at all.
 pub(super) fn host_costs(layout: &Layout, room: Amounts, whole: bool, movers: &[(u16, u16)], count: i64) -> Vec<i64> {
     let guest = &layout.items[GUEST];

@@ -1,6 +1,7 @@
 //! Plans within what the user allows: so many moves, so many jobs disturbed.
 
-use super::question::{Cost, Plan, PlanOptions};
+use super::pack::partial_nodes;
+use super::question::{Cost, Goal, Plan, PlanOptions};
 use super::verdict::NoPlan;
 use crate::cluster::Cluster;
 
@@ -34,15 +35,19 @@ impl PlanOptions {
 }
 
 /// Replaces a plan that exceeds what the user allows by one that does not, if what is limited leads to one; takes it back
-/// otherwise. `find` answers by another measure.
+/// otherwise. `find` answers by another measure; for few partial nodes, with so many moves at most.
 pub(super) fn keep_limits(
     answer: &mut Plan,
     cluster: &Cluster,
+    goal: Goal,
     options: &PlanOptions,
-    mut find: impl FnMut(Cost) -> Plan,
+    mut find: impl FnMut(Cost, Option<u64>) -> Plan,
 ) {
     if answer.feasible != Some(true) || !options.forbids(answer) {
         return;
+    }
+    if goal == Goal::LeastPartial {
+        return keep_few(answer, cluster, options, find);
     }
     let mut why = options.unattainable(answer, options.cost);
     let limits = [(options.max_moves, Cost::Moves), (options.max_jobs_disturbed, Cost::Jobs)];
@@ -50,7 +55,7 @@ pub(super) fn keep_limits(
         if why.is_some() {
             break;
         }
-        let mut other = find(cost);
+        let mut other = find(cost, None);
         why = options.unattainable(&other, cost);
         if other.feasible == Some(true) && !options.forbids(&other) {
             other.retell(cluster, options.cost, answer.lower_bound);
@@ -64,6 +69,29 @@ pub(super) fn keep_limits(
     (answer.second_optimal, answer.jobs_optimal, answer.fewest_partial) = (false, false, false);
     (answer.steps, answer.place, answer.after) = (Vec::new(), Vec::new(), None);
     answer.ways.clear();
+}
+
+/// The same for few partial nodes: with limits there may be more of them, and doing nothing keeps to any limit. That none
+/// within the limits leaves fewer is not proved.
+fn keep_few(
+    answer: &mut Plan,
+    cluster: &Cluster,
+    options: &PlanOptions,
+    mut find: impl FnMut(Cost, Option<u64>) -> Plan,
+) {
+    // So many moves disturb no more jobs.
+    let few = options.max_moves.into_iter().chain(options.max_jobs_disturbed).min();
+    let asked = [(Cost::Jobs, options.max_moves), (Cost::Moves, few), (Cost::Moves, Some(0))];
+    let plans = asked.into_iter().map(|(cost, max_moves)| find(cost, max_moves));
+    let mut kept: Vec<Plan> = plans.filter(|plan| plan.feasible == Some(true) && !options.forbids(plan)).collect();
+    let partial = |plan: &Plan| plan.after.as_ref().map_or(i64::MAX, partial_nodes);
+    kept.sort_by_key(|plan| (partial(plan), plan.costs(cluster, options.cost)));
+    match kept.into_iter().next() {
+        Some(other) => *answer = other,
+        None => (answer.feasible, answer.steps, answer.place, answer.after) = (None, Vec::new(), Vec::new(), None),
+    }
+    answer.retell(cluster, options.cost, Some(0));
+    (answer.optimal, answer.fewest_partial) = (false, false);
 }
 
 impl Plan {

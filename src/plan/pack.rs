@@ -13,6 +13,7 @@ use super::question::Cost;
 use super::realise::Rough;
 use super::site::{Site, Spot};
 use super::ways::Point;
+use crate::cluster::Cluster;
 
 /// One of so many parts of the work is for a bound on the partial nodes.
 const SHARE_FOR_BOUND: u64 = 20;
@@ -29,7 +30,7 @@ pub(super) fn pack(site: &Site<'_>, rules: Rules, apart: bool, max_moves: Option
     let rules = Rules { by_capacity: true, ..rules };
     let Ok(layout) = site.layout(rules, None) else { return unknown };
     let spot = Spot { inside: None, count: 0 };
-    let now = partial_now(site);
+    let now = partial_nodes(site.cluster);
     let limit = layout.n_movers.iter().zip(&layout.items).map(|(n, item)| n * item.cost).sum::<i64>() + 1;
     // A budget is of moves, whatever counts; where moves are not what costs, it is looked at afterwards.
     let budget = max_moves.filter(|_| site.cost == Cost::Moves).and_then(|most| i64::try_from(most).ok());
@@ -103,9 +104,9 @@ pub(super) fn pack(site: &Site<'_>, rules: Rules, apart: bool, max_moves: Option
     Found { best, ways, lower_bound, second, least_partial: Some(partial), partial_proved }
 }
 
-/// Schedulable nodes that are partial now.
-fn partial_now(site: &Site<'_>) -> i64 {
-    let nodes = site.cluster.nodes().iter().filter(|node| node.schedulable());
+/// Schedulable nodes that are partial.
+pub(super) fn partial_nodes(cluster: &Cluster) -> i64 {
+    let nodes = cluster.nodes().iter().filter(|node| node.schedulable());
     nodes.filter(|node| node.free_gpus() > 0 && node.free_gpus() < node.capacity()).count() as i64
 }
 

@@ -133,9 +133,14 @@ impl Site<'_> {
         self.job().is_some_and(|job| self.cluster.request_of(job).is_share())
     }
 
-    /// Whether a cordoned node is neither empty nor full.
-    pub(super) fn some_cordoned_node_is_partial(&self) -> bool {
-        self.cluster.nodes().iter().any(|node| !node.schedulable() && node.busy() != 0 && node.free() != 0)
+    /// Whether an instance that has GPUs may leave a cordoned node.
+    pub(super) fn some_may_leave_a_cordoned_node(&self) -> bool {
+        let cluster = self.cluster;
+        let movable = cluster.job_ids().filter(|&job| cluster.job(job).runs() && self.movable[job.index()]);
+        let with_gpus = movable.filter(|&job| cluster.request_of(job).gpus > 0);
+        let mut nodes =
+            with_gpus.flat_map(|job| cluster.instances_of(job)).filter_map(|id| cluster.instance(id).node());
+        nodes.any(|node| !cluster.node(node).schedulable())
     }
 
     /// Whether some running job must stay together while its instances may be moved.

@@ -31,12 +31,12 @@ fn told(mut import: Import) -> String {
     text
 }
 
-/// What each job holds, node by node.
+/// What each job with GPUs holds, node by node; launchers hold none.
 fn holdings(cluster: &Cluster) -> BTreeMap<String, BTreeMap<String, Vec<u8>>> {
     let mut all: BTreeMap<String, BTreeMap<String, Vec<u8>>> = BTreeMap::new();
     for job in cluster.job_ids().filter(|&job| cluster.job(job).runs()) {
         let name = cluster.whole_job_name(job);
-        for instance in cluster.instances_of(job).map(|id| cluster.instance(id)) {
+        for instance in cluster.instances_of(job).map(|id| cluster.instance(id)).filter(|seat| seat.gpus() != 0) {
             let node = cluster.node_name(instance.node().unwrap()).to_owned();
             let devices = all.entry(name.to_owned()).or_default().entry(node).or_default();
             devices.extend(gpu_indices(instance.gpus()));
@@ -344,6 +344,54 @@ fn what_nothing_makes_again_or_what_ends_is_not_moved() {
         let job = cluster.find_job("default/g").unwrap();
         assert_eq!(cluster.job(job).migratable(), moves, "{metadata:?}");
     }
+}
+
+/// A launcher without GPUs is one of its gang: it holds the others in its rack.
+#[test]
+fn a_running_launcher_without_gpus_stays_with_its_workers() {
+    let node = |n: u32, rack: &str| {
+        format!(
+            "- kind: Node\n  metadata: {{name: n{n}, labels: {{example.com/row: w, example.com/rack: {rack}}}}}\n  \
+             status: {{allocatable: {{nvidia.com/gpu: \"2\", cpu: \"8\"}}}}\n"
+        )
+    };
+    let pod = |name: &str, node: &str, gpus: &str| {
+        format!(
+            "- kind: Pod\n  metadata: {{name: {name}, namespace: t, labels: {{scheduling.x-k8s.io/pod-group: g}}, annotations: \
+             {{kai.scheduler/topology-required-placement: example.com/rack}}, ownerReferences: [{{kind: MPIJob, name: g, controller: true}}]}}\n  \
+             spec: {{nodeName: {node}, containers: [{{resources: {{requests: {{cpu: \"1\"{gpus}}}}}}}]}}\n"
+        )
+    };
+    let mut items: String = [(0, "r0"), (1, "r0"), (2, "r1"), (3, "r1")].map(|(n, rack)| node(n, rack)).concat();
+    items += &pod("launcher", "n0", "");
+    items += &pod("w0", "n0", ", nvidia.com/gpu: \"1\"");
+    items += &pod("w1", "n1", ", nvidia.com/gpu: \"1\"");
+    // A gang without GPUs, and a pod of none, only hold CPU.
+    items += &pod("idle", "n2", "").replace("pod-group: g", "pod-group: h").replace("name: g,", "name: h,");
+    let text = format!("kind: List\nitems:\n{items}");
+    let keys: TopologyKeys = "example.com/row,example.com/rack".parse().unwrap();
+    let import = read_kubernetes_from("dump", text.as_bytes(), Some(&keys)).unwrap();
+    let cluster = import.snapshot.cluster;
+    let parts: Vec<(u8, u32)> = cluster
+        .job_ids()
+        .filter(|&job| cluster.whole_job_name(job) == "t/g")
+        .map(|job| (cluster.request_of(job).gpus, cluster.job(job).instances()))
+        .collect();
+    assert_eq!(parts, [(0, 1), (1, 2)]);
+    let found = plan(
+        &cluster,
+        Goal::FreeRegion(Within::Rack),
+        &PlanOptions::new(&cluster, Mode::StopFirst, Effort::new(1 << 20, None)),
+    );
+    assert_eq!(found.feasible, Some(true));
+    let racks = found.after.as_ref().map(|after| {
+        let seats =
+            after.job_ids().filter(|&job| after.whole_job_name(job) == "t/g").flat_map(|job| after.instances_of(job));
+        let racks: std::collections::BTreeSet<_> =
+            seats.map(|seat| after.node(after.instance(seat).node().unwrap()).rack()).collect();
+        racks.len()
+    });
+    assert_eq!(racks, Some(1), "{:?}", found.steps);
 }
 
 #[test]

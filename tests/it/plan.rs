@@ -4,6 +4,7 @@ mod brute;
 mod budgets;
 mod cases;
 mod choose;
+mod claims;
 mod cycles;
 mod integer_program;
 mod room;

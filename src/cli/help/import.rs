@@ -12,7 +12,7 @@ Ray and Job, else their owner, if that is none that makes pods one by one. A pod
 is moved unless it has no owner that would make it again, ends, is of a DaemonSet,
 is marked as not safe to evict, or its PodDisruptionBudget allows no disruption
 now (pdb may be left out). Pods without GPUs hold CPU and memory,
-NODE/without-gpus.
+NODE/without-gpus, but for those of a gang of which others have GPUs.
 Devices are those that the kubelet reports (status.containerStatuses[]
 .allocatedResourcesStatus, 1.36) or that a ResourceClaim was given (get
 resourceclaims,resourceslices too), else what HAMi, Volcano, Koordinator, Alibaba's

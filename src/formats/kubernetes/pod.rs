@@ -106,10 +106,9 @@ impl PodRecord {
             reserves,
             near_or_far,
         };
-        if pod.request.gpus == 0 && pod.claims.is_empty() {
-            // Most pods are of this kind, and nobody asks where they might go.
+        if pod.request.gpus == 0 && pod.claims.is_empty() && (pod.gang.is_none() || pod.node.is_empty()) {
+            // Most pods are of this kind, and nobody asks where they might go. Others may launch pods that have GPUs.
             (pod.selector, pod.terms, pod.tolerations, pod.labels) = Default::default();
-            pod.gang = pod.gang.filter(|_| pod.node.is_empty());
         }
         // Every pod has these of itself; they say nothing.
         pod.tolerations.retain(|toleration| !toleration.key.starts_with("node.kubernetes.io/"));

@@ -26,7 +26,7 @@ pub(super) struct Running {
     pub(super) jobs: Vec<DumpJob>,
     /// Names that jobs have, with what they stand for.
     pub(super) names: Names,
-    /// Namespace and name of each pod that holds GPUs.
+    /// Namespace and name of each pod that holds GPUs, or launches those that do.
     pub(super) pods: Vec<String>,
     /// The budgets that allow some disruptions.
     pub(super) limits: Vec<DumpLimit>,
@@ -55,8 +55,10 @@ pub(super) fn running(listing: &mut Listing, keys: &TopologyKeys, tally: &mut Ta
     let others = listing.nodes.iter().any(|node| node.not_whole().is_none() && node.devices == 0);
     listing.nodes.retain(|node| is_kept(node, tally));
     let Listing { nodes: records, pods, budgets, .. } = listing;
-    let with_gpus: Vec<&PodRecord> = pods.iter().filter(|pod| pod.request.gpus > 0 && !pod.reserves).collect();
-    let kinds = Kinds::new(records, &with_gpus);
+    let with_gpus = || pods.iter().filter(|pod| pod.request.gpus > 0 && !pod.reserves);
+    let gangs_with_gpus = with_gpus().filter_map(|pod| pod.gang.as_ref()).map(|gang| gang.name.as_str()).collect();
+    let launchers = pods.iter().filter(|pod| !pod.node.is_empty() && is_launcher(pod, &gangs_with_gpus));
+    let kinds = Kinds::new(records, &with_gpus().chain(launchers).collect::<Vec<_>>());
     let mut nodes = Vec::with_capacity(records.len());
     for record in records.iter() {
         places.insert(record.name.as_str().into(), Some(nodes.len() as u32));
@@ -73,6 +75,7 @@ pub(super) fn running(listing: &mut Listing, keys: &TopologyKeys, tally: &mut Ta
     }
     let (by_name, names) = (FxHashMap::default(), Names::default());
     let mut jobs = Jobs {
+        gangs_with_gpus,
         kinds: &kinds,
         nodes: &nodes,
         keys,
@@ -144,8 +147,16 @@ fn node(record: &NodeRecord, keys: &TopologyKeys, kinds: &Kinds, tally: &mut Tal
     }
 }
 
+/// Whether a pod is one without GPUs, whole or in part, of a gang that has some.
+fn is_launcher(pod: &PodRecord, gangs_with_gpus: &FxHashSet<&str>) -> bool {
+    let has_gpus = pod.request.gpus > 0 || pod.request.parts > 0 || pod.fraction || pod.reserves;
+    !has_gpus && pod.gang.as_ref().is_some_and(|gang| gangs_with_gpus.contains(gang.name.as_str()))
+}
+
 /// Puts pods together to jobs.
 struct Jobs<'a> {
+    /// Gangs of which some pod has GPUs.
+    gangs_with_gpus: FxHashSet<&'a str>,
     kinds: &'a Kinds,
     nodes: &'a [DumpNode],
     keys: &'a TopologyKeys,
@@ -184,7 +195,8 @@ impl Jobs<'_> {
                     tally.met(what, &pod.name);
                 }
             }
-            if pod.request.gpus == 0 {
+            // A launcher must be where its workers are; all others without GPUs only take room.
+            if pod.request.gpus == 0 && !is_launcher(pod, &self.gangs_with_gpus) {
                 rest.cpu_milli = rest.cpu_milli.saturating_add(pod.request.cpu_milli);
                 rest.memory_mib = rest.memory_mib.saturating_add(pod.request.memory_mib);
                 continue;

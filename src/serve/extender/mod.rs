@@ -184,13 +184,14 @@ impl Offer {
 async fn decide(app: &App, started: Instant, pod: PodAsk, names: Arc<NameList>) -> Result<Decided, ServeError> {
     let Extender { options, kept } = &app.extender;
     let (policy, kept) = (options.policy, Arc::clone(kept));
+    let deadline = started.checked_add(options.deadline);
     let work = move |live: &mut Live| {
         // What is kept here shows in no answer, so it does not matter where a panic left it.
         let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
         let Kept { memo, finder } = &mut *kept;
         let mut unknown = Vec::new();
         let offer = Offer::new(live.state()?.cluster(), finder, &names, &mut unknown);
-        let seat = seat(live, memo, policy, &pod, &offer)?;
+        let seat = seat(live, memo, policy, &pod, &offer, deadline)?;
         let cluster = live.state()?.cluster();
         let failed = match &seat {
             Seat::Nowhere(Nowhere::Blocked(_)) => worth_evicting(cluster, pod.asks.gpus, &offer),
@@ -202,7 +203,7 @@ async fn decide(app: &App, started: Instant, pod: PodAsk, names: Arc<NameList>) 
         };
         Ok(Decided { node, unknown, failed })
     };
-    app.engine.run(started.checked_add(options.deadline), work).await
+    app.engine.run(deadline, work).await
 }
 
 /// Of the nodes that are offered, those with the most free GPUs on which the pod could run if others went.
@@ -281,11 +282,12 @@ fn answer<'a>(args: &Args<'a>, names: &'a NameList, kept: impl Iterator<Item = u
 async fn scores(app: &App, started: Instant, pod: PodAsk, names: Arc<NameList>) -> Result<Vec<i64>, ServeError> {
     let Extender { options, kept } = &app.extender;
     let (policy, kept) = (options.policy, Arc::clone(kept));
+    let deadline = started.checked_add(options.deadline);
     let work = move |live: &mut Live| {
         let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
         let Kept { memo, finder } = &mut *kept;
         let offer = Offer::new(live.state()?.cluster(), finder, &names, &mut Vec::new());
-        let seat = seat(live, memo, policy, &pod, &offer)?;
+        let seat = seat(live, memo, policy, &pod, &offer, deadline)?;
         let cluster = live.state()?.cluster();
         let mut scores = vec![0; names.len()];
         for (node, at) in offer.nodes() {
@@ -299,7 +301,7 @@ async fn scores(app: &App, started: Instant, pod: PodAsk, names: Arc<NameList>) 
         }
         Ok(scores)
     };
-    app.engine.run(started.checked_add(options.deadline), work).await
+    app.engine.run(deadline, work).await
 }
 
 /// `prioritize`: the chosen node first, then what fits best.

@@ -1,5 +1,7 @@
 //! Placements that are tried on the state and taken back: those of a pod's gang, once what others lack has been placed.
 
+use std::time::Instant;
+
 use super::Offer;
 use crate::anchor::{State, Trigger};
 use crate::cluster::{Cluster, JobId, JobMark, JobSpec, NodeId, Within};
@@ -69,7 +71,10 @@ impl Party {
             Bond::None => None,
             Bond::Within(within) | Bond::There(within, _) => Some(within),
         };
-        let name = format!("\0{}", state.cluster().n_known().0);
+        let mut name = format!("\0{}", state.cluster().n_known().0);
+        while state.cluster().find_job(&name).is_some() || state.cluster().find_grouped_job(&name).is_some() {
+            name.push('\0');
+        }
         let spec = |&Asks { gpus, cpu_milli, memory_mib }: &Asks| JobSpec {
             name: &name,
             gpus,
@@ -90,6 +95,19 @@ impl Party {
     /// Whether a search for it may look at all nodes: its members are unlike, and not bound to where others run.
     fn may_look_anywhere(&self) -> bool {
         self.asks.first() != self.asks.last() && !matches!(self.bond, Bond::There(..))
+    }
+
+    /// How often a node of its region is looked at if the party has no room there: for each kind of its members, in each
+    /// order of the kinds that is tried.
+    pub(super) fn looks(&self, state: &State) -> usize {
+        let Bond::There(within, number) = self.bond else { return 0 };
+        let kinds = self.asks.chunk_by(|a, b| a == b).count();
+        let orders = match kinds {
+            1 => 1,
+            2 => 2,
+            _ => 6,
+        };
+        state.regions(within)[number].len().saturating_mul(kinds * orders)
     }
 
     /// Places the party, which has entered as this, and says on which nodes, in the order of what it asks for.
@@ -162,16 +180,29 @@ pub(super) struct Rehearsal {
     pub(super) member: usize,
     /// Its gang has begun; otherwise it comes after all that have, in any order.
     pub(super) has_begun: bool,
+    /// When nobody waits for the answer any more.
+    pub(super) deadline: Option<Instant>,
 }
 
 /// Where the pod goes, and where all members of its party go, unless that is so for one offer alone.
 pub(super) type Place = (NodeId, Option<Vec<NodeId>>);
+
+/// Why a pod gets no place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// It, or its gang, has no room.
+    Blocked(Why),
+    /// The time for an answer was up before it was known.
+    Late,
+}
 
 /// What came of one order of the parties.
 struct Tried {
     place: Result<Place, Why>,
     /// Those that had no room, but for a party that has not begun.
     failed: Vec<usize>,
+    /// Whether it would have been the same if all nodes had been offered.
+    is_for_all: bool,
 }
 
 impl Rehearsal {
@@ -179,29 +210,46 @@ impl Rehearsal {
     ///
     /// Parties take room from each other, so those that find none come first in a second order, which counts if it leaves
     /// fewer without. Which order counts is the same for all pods of gangs that have begun.
-    pub(super) fn run(&self, state: &mut State, offer: &Offer) -> Result<Place, Why> {
+    pub(super) fn run(&self, state: &mut State, offer: &Offer) -> Result<Place, Refused> {
         let mut order: Vec<usize> = (0..self.parties.len()).collect();
-        let first = self.attempt(state, &order, offer);
+        let first = self.attempt(state, &order, offer)?;
         if first.failed.is_empty() || first.failed.len() == self.parties.len() {
-            return first.place;
+            return first.place.map_err(Refused::Blocked);
         }
         order.sort_by_key(|party| !first.failed.contains(party));
-        let second = self.attempt(state, &order, offer);
-        if second.failed.len() < first.failed.len() { second.place } else { first.place }
+        let second = self.attempt(state, &order, offer)?;
+        // Which of the orders counts is a matter of both, and so is for whom.
+        let is_for_all = first.is_for_all && second.is_for_all;
+        let better = if second.failed.len() < first.failed.len() { second } else { first };
+        let (node, nodes) = better.place.map_err(Refused::Blocked)?;
+        Ok((node, nodes.filter(|_| is_for_all)))
     }
 
-    fn attempt(&self, state: &mut State, order: &[usize], offer: &Offer) -> Tried {
+    /// Fails only if it is too late.
+    fn in_time(&self) -> Result<(), Refused> {
+        let is_late = self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        if is_late { Err(Refused::Late) } else { Ok(()) }
+    }
+
+    fn attempt(&self, state: &mut State, order: &[usize], offer: &Offer) -> Result<Tried, Refused> {
+        self.in_time()?;
         let mark = state.cluster().mark_jobs();
         let at = order.iter().position(|&party| party == self.own).unwrap_or(order.len());
         let (before, after) = (&order[..at], &order[(at + 1).min(order.len())..]);
         let mut failed = self.others(state, before);
-        let place = self.place_own(state, offer);
-        if place.is_err() && self.has_begun {
+        let mut avoided = Vec::new();
+        let place = self.place_own(state, offer, &mut avoided);
+        if matches!(place, Err(Refused::Blocked(_))) && self.has_begun {
             failed.push(self.own);
         }
         failed.extend(self.others(state, after));
         take_back(state, mark);
-        Tried { place, failed }
+        let place = match place {
+            Ok(place) => Ok(place),
+            Err(Refused::Blocked(why)) => Err(why),
+            Err(Refused::Late) => return Err(Refused::Late),
+        };
+        Ok(Tried { place, failed, is_for_all: avoided.is_empty() })
     }
 
     /// Places some of the others, and says which had no room: those hold nothing back.
@@ -217,15 +265,16 @@ impl Rehearsal {
         which.iter().zip(placed).filter(|(_, placed)| placed.is_err()).map(|(&party, _)| party).collect()
     }
 
-    /// Places the pod's party so that the pod is on a node that is offered.
-    fn place_own(&self, state: &mut State, offer: &Offer) -> Result<Place, Why> {
-        let mut avoided: Vec<NodeId> = Vec::new();
+    /// Places the pod's party so that the pod is on a node that is offered; `avoided` is given the nodes that are not, as far
+    /// as that mattered.
+    fn place_own(&self, state: &mut State, offer: &Offer, avoided: &mut Vec<NodeId>) -> Result<Place, Refused> {
         for round in 0..=TRIES {
+            self.in_time()?;
             if round == TRIES {
-                avoided = state.cluster().node_ids().filter(|&node| !offer.has(node)).collect();
+                *avoided = state.cluster().node_ids().filter(|&node| !offer.has(node)).collect();
             }
             let mark = state.cluster().mark_jobs();
-            let nodes = self.own_without(state, &avoided)?;
+            let nodes = self.own_without(state, avoided).map_err(Refused::Blocked)?;
             let node = nodes[self.member];
             if offer.has(node) {
                 return Ok((node, avoided.is_empty().then_some(nodes)));
@@ -234,7 +283,7 @@ impl Rehearsal {
             avoided.push(node);
         }
         // With all others avoided the chosen node is one that is offered.
-        Err(Why::Constraint)
+        Err(Refused::Blocked(Why::Constraint))
     }
 
     /// Places the pod's party on none of these nodes.

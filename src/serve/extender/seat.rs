@@ -9,10 +9,11 @@
 //! whoever is known of it, and a member that is asked about before any other was told of is placed as if it were alone.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::Offer;
 use super::memo::Memo;
-use super::rehearsal::{Bond, Party, Rehearsal};
+use super::rehearsal::{Bond, Party, Refused, Rehearsal};
 use crate::anchor::State;
 use crate::cluster::NodeId;
 use crate::decide::{Policy, Why};
@@ -70,6 +71,10 @@ impl std::fmt::Display for Nowhere {
 /// The most members of other gangs that are placed with a pod.
 const MOST_OTHERS: usize = 1024;
 
+/// How often nodes are looked at for them, at the most: some tens of milliseconds. Only regions of thousands of nodes come
+/// near it.
+const MOST_LOOKS: usize = 1 << 22;
+
 /// Decides where a pod goes, of the nodes that are offered.
 pub(in crate::serve) fn seat(
     live: &mut Live,
@@ -77,19 +82,20 @@ pub(in crate::serve) fn seat(
     policy: Policy,
     pod: &PodAsk,
     offer: &Offer,
+    deadline: Option<Instant>,
 ) -> Result<Seat, ServeError> {
     let version = live.version();
-    if let Some(seat) = memo.find(version, pod)
-        && matches!(seat, Seat::Node(node) if offer.has(node))
-    {
-        return Ok(seat);
-    }
     let (state, gangs) = live.parts_mut()?;
     let gang = pod.gang.as_deref().and_then(|gang| gangs.find(gang));
     let members = match members(gang, pod) {
         Ok(members) => members,
         Err(incomplete) => return Ok(Seat::Nowhere(incomplete)),
     };
+    if let Some(seat) = memo.find(version, pod)
+        && matches!(seat, Seat::Node(node) if offer.has(node))
+    {
+        return Ok(seat);
+    }
     let member = members.iter().position(|(name, _)| *name == pod.name).unwrap_or(0);
     let bond = gang.map_or(Bond::None, |gang| Bond::of(gang, state.cluster()));
     let party = Party { asks: members.iter().map(|&(_, asks)| asks).collect(), bond };
@@ -101,9 +107,10 @@ pub(in crate::serve) fn seat(
     };
     let mut parties: Vec<Party> = others.into_iter().map(|(_, party)| party).collect();
     parties.insert(own, party);
-    let rehearsal = Rehearsal { policy, parties, own, member, has_begun };
+    let rehearsal = Rehearsal { policy, parties, own, member, has_begun, deadline };
     match rehearsal.run(state, offer) {
-        Err(why) => Ok(Seat::Nowhere(Nowhere::Blocked(why))),
+        Err(Refused::Blocked(why)) => Ok(Seat::Nowhere(Nowhere::Blocked(why))),
+        Err(Refused::Late) => Err(ServeError::Late),
         Ok((node, nodes)) => {
             // A member that nobody has told of is none of the gang's placement.
             if let Some(nodes) = nodes
@@ -161,5 +168,11 @@ fn others<'g>(gangs: &'g Gangs, pod: &PodAsk, state: &State) -> Vec<(Rank<'g>, P
         }
     }
     others.sort_unstable_by_key(|&(rank, _)| rank);
+    let mut looks = 0usize;
+    others.retain(|(_, party)| {
+        let sum = looks.saturating_add(party.looks(state));
+        looks = if sum <= MOST_LOOKS { sum } else { looks };
+        sum <= MOST_LOOKS
+    });
     others
 }

@@ -36,8 +36,12 @@ const WAIT_FOR_OTHERS: Duration = Duration::from_secs(10);
 /// How long after a kind was not served it is looked for again.
 const LOOK_AGAIN: Duration = Duration::from_secs(120);
 
-/// After so long it is asked again whether a kind is served, where the API server did not say.
+/// After so long it is asked again whether a kind is served, where the API server did not say, or refuses it all at once.
 const ASK_AGAIN: Duration = Duration::from_secs(2);
+
+/// For so long what is known of a kind is kept while the API server refuses it, though it says that it is served: one that
+/// has just started refuses what it will allow.
+const KEEP: Duration = Duration::from_secs(120);
 
 /// The most events that are taken together.
 const MOST_TOGETHER: usize = 1024;
@@ -166,35 +170,50 @@ fn where_served(client: Client, kind: Kind) -> impl Stream<Item = Told> + Send {
         Wait(Duration),
         Follow(Events),
     }
-    stream::unfold((client, Now::Look), move |(client, mut now)| async move {
-        loop {
-            now = match now {
-                Now::Wait(time) => {
-                    tokio::time::sleep(time).await;
-                    Now::Look
+    // Whether something of the kind is known, and since when it is refused.
+    let (is_known, refused) = (false, None::<Instant>);
+    stream::unfold(
+        (client, Now::Look, is_known, refused),
+        move |(client, mut now, mut is_known, mut refused)| async move {
+            loop {
+                now = match now {
+                    Now::Wait(time) => {
+                        tokio::time::sleep(time).await;
+                        Now::Look
+                    }
+                    Now::Look => match kind.served(&client).await {
+                        Ok(Some(resource)) => {
+                            tracing::info!("{kind} is followed, as {}", resource.api_version);
+                            Now::Follow(events(&client, kind, &resource).boxed())
+                        }
+                        Ok(None) => return Some((Told::Gone(kind), (client, Now::Wait(LOOK_AGAIN), false, None))),
+                        Err(error) => {
+                            tracing::debug!("whether {kind} is served is not known: {error}");
+                            Now::Wait(ASK_AGAIN)
+                        }
+                    },
+                    Now::Follow(mut events) => match events.next().await {
+                        Some(Told::Error(_, error)) if is_absent(&error) => {
+                            let since = *refused.get_or_insert_with(Instant::now);
+                            if !is_known || since.elapsed() >= KEEP {
+                                tracing::warn!("{kind} is not followed: {error}");
+                                return Some((Told::Gone(kind), (client, Now::Wait(LOOK_AGAIN), false, None)));
+                            }
+                            tracing::warn!("{kind} is refused, what is known of it is kept for now: {error}");
+                            Now::Wait(ASK_AGAIN)
+                        }
+                        Some(told) => {
+                            if matches!(&told, Told::Event(_, event) if matches!(**event, Event::InitDone)) {
+                                (is_known, refused) = (true, None);
+                            }
+                            return Some((told, (client, Now::Follow(events), is_known, refused)));
+                        }
+                        None => Now::Wait(LOOK_AGAIN),
+                    },
                 }
-                Now::Look => match kind.served(&client).await {
-                    Ok(Some(resource)) => {
-                        tracing::info!("{kind} is followed, as {}", resource.api_version);
-                        Now::Follow(events(&client, kind, &resource).boxed())
-                    }
-                    Ok(None) => return Some((Told::Gone(kind), (client, Now::Wait(LOOK_AGAIN)))),
-                    Err(error) => {
-                        tracing::debug!("whether {kind} is served is not known: {error}");
-                        Now::Wait(ASK_AGAIN)
-                    }
-                },
-                Now::Follow(mut events) => match events.next().await {
-                    Some(Told::Error(_, error)) if is_absent(&error) => {
-                        tracing::info!("{kind} is not followed: {error}");
-                        return Some((Told::Gone(kind), (client, Now::Wait(LOOK_AGAIN))));
-                    }
-                    Some(told) => return Some((told, (client, Now::Follow(events)))),
-                    None => Now::Wait(LOOK_AGAIN),
-                },
             }
-        }
-    })
+        },
+    )
 }
 
 /// Whether a kind is not served, or not to us.
@@ -221,8 +240,8 @@ fn take(mirror: &mut Mirror, told: Told) {
             Event::InitApply(object) | Event::Apply(object) => {
                 let Ok(json) = serde_json::to_vec(&object) else { return };
                 match kind.read(&json) {
-                    Ok(object) => mirror.apply(object),
-                    Err(error) => tracing::warn!("an object is passed over: {error}"),
+                    Ok(read) => mirror.apply(read),
+                    Err(error) => tracing::warn!("{} is passed over: {error}", kind.name_of(&object)),
                 }
             }
         },

@@ -191,3 +191,25 @@ fn the_first_cluster_waits_for_all_kinds_but_not_for_ever() {
     api.lock().unwrap().lists.insert(GROUPS.to_owned(), list("PodGroup", &[group(2)]));
     until("the size is known", || filter(&service, &pod("a", "")) == 0);
 }
+
+/// An API server that has just started refuses what it will allow.
+#[test]
+fn what_is_known_of_a_kind_outlives_that_it_is_refused() {
+    let (_runtime, api, config) = start_with_groups(list("PodGroup", &[group(2)]));
+    let service = Service::start(&["--watch", "kubernetes", "--kubeconfig", config.path().to_str().unwrap()]);
+    until("it is ready", || service.get("/readyz").status == 200);
+    assert_eq!(filter(&service, &pod("a", "")), 0);
+    let times = |api: &Shared| api.lock().unwrap().asked.iter().filter(|path| *path == GROUPS).count();
+    let before = times(&api);
+    {
+        let mut api = api.lock().unwrap();
+        api.lists.remove(GROUPS);
+        let gone = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Expired", "message": "too old", "code": 410});
+        api.events.entry(GROUPS.to_owned()).or_default().push(json!({"type": "ERROR", "object": gone}));
+    }
+    until("it was refused twice", || times(&api) >= before + 2);
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(filter(&service, &pod("a", "")), 0, "the size is still known");
+    api.lock().unwrap().lists.insert(GROUPS.to_owned(), list("PodGroup", &[group(1)]));
+    until("it is followed again", || filter(&service, &pod("a", "")) == 1);
+}

@@ -25,6 +25,58 @@ fn a_begun_gang_with_a_choice_of_racks_leaves_the_other_its_own() {
     assert!(others.iter().all(|node| ["n4", "n5", "n6"].contains(&node.as_str())), "{others:?}");
 }
 
+/// What was asked before, of other nodes, is no part of an answer.
+#[test]
+fn the_same_question_has_the_same_answer_whatever_was_asked_before() {
+    let nodes = json!({"nodes": [{"name": "n1", "gpus": 8}, {"name": "n6", "gpus": 16}]}).to_string();
+    let with_cpu = |mut edit: Value| {
+        edit["cpu_milli"] = json!(16_000);
+        edit
+    };
+    let waits = |pod: &str, gang: &str| json!({"job": format!("s/{pod}"), "gpus": 4, "gang": format!("s/{gang}")});
+    let runs = |pod: &str, gang: &str| json!({"job": format!("s/{pod}"), "gpus_per_instance": 4, "gang": format!("s/{gang}"), "instances": [{"node": "n6"}]});
+    let edits = [
+        json!({"wait": waits("g1-1", "g1")}),
+        json!({"wait": with_cpu(waits("g1-2", "g1"))}),
+        json!({"start": with_cpu(runs("g1-0", "g1"))}),
+        json!({"wait": with_cpu(waits("g2-1", "g2"))}),
+        json!({"wait": waits("g2-2", "g2")}),
+        json!({"start": runs("g2-0", "g2")}),
+    ];
+    let service = Service::start(&[]);
+    assert_eq!(service.put("/v1/cluster", nodes).status, 200);
+    edit(&service, &edits.map(|edit| edit.to_string()));
+    let mut with_much = pod("g2-1", 4, Some("g2"));
+    with_much["spec"]["containers"][0]["resources"]["requests"]["cpu"] = json!("16");
+    let all = ["n1", "n6"].map(str::to_owned);
+    let before = filter(&service, &with_much, &all);
+    filter(&service, &pod("g2-2", 4, Some("g2")), &all[..1]);
+    assert_eq!(filter(&service, &with_much, &all), before);
+    // How large a gang is, the pod itself may say, whatever another call said.
+    let service = Service::with_nodes(2, &[]);
+    let all = names(2);
+    let asks = |size: Option<&str>| {
+        let mut pod = pod("g3-0", 1, Some("g3"));
+        if let Some(size) = size {
+            pod["metadata"]["annotations"] = json!({"pod-group-size": size});
+        }
+        filter(&service, &pod, &all)["NodeNames"].as_array().unwrap().len()
+    };
+    edit(&service, &[wait("g3-0", 1, "g3", None), wait("g3-1", 1, "g3", None)]);
+    assert_eq!([asks(Some("3")), asks(None), asks(Some("3"))], [0, 1, 0]);
+}
+
+/// Names are whatever a client says.
+#[test]
+fn no_name_of_a_job_keeps_pods_from_their_place() {
+    let service = Service::with_nodes(4, &[]);
+    let odd = |name: String| {
+        json!({"start": {"job": name, "gpus_per_instance": 1, "instances": [{"node": "n0"}]}}).to_string()
+    };
+    edit(&service, &(0..8).map(|n| odd(format!("\0{n}"))).collect::<Vec<_>>());
+    assert_eq!(chosen(&filter(&service, &pod("a", 1, None), &names(4))), "n1");
+}
+
 /// With hundreds of begun gangs that cannot go on, each bound to its rack, calls are still decided, and decided well.
 #[test]
 fn many_begun_gangs_keep_no_call_from_its_answer() {
