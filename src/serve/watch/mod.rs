@@ -39,7 +39,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(120);
 /// After so long it is asked again whether a kind is served, where the API server did not say, or refuses it all at once.
 const ASK_AGAIN: Duration = Duration::from_secs(2);
 
-/// For so long what is known of a kind is kept while the API server refuses it, though it says that it is served: one that
+/// For so long what is known of a kind is kept while the API server refuses it, or says that it does not serve it: one that
 /// has just started refuses what it will allow.
 const KEEP: Duration = Duration::from_secs(120);
 
@@ -164,56 +164,83 @@ fn events(client: &Client, kind: Kind, resource: &ApiResource) -> impl Stream<It
 
 /// The same of a kind that the API server need not serve, and may serve later or no more: that is looked up now and then.
 fn where_served(client: Client, kind: Kind) -> impl Stream<Item = Told> + Send {
-    type Events = futures_util::stream::BoxStream<'static, Told>;
-    enum Now {
-        Look,
-        Wait(Duration),
-        Follow(Events),
-    }
-    // Whether something of the kind is known, and since when it is refused.
-    let (is_known, refused) = (false, None::<Instant>);
-    stream::unfold(
-        (client, Now::Look, is_known, refused),
-        move |(client, mut now, mut is_known, mut refused)| async move {
-            loop {
-                now = match now {
-                    Now::Wait(time) => {
-                        tokio::time::sleep(time).await;
-                        Now::Look
-                    }
-                    Now::Look => match kind.served(&client).await {
-                        Ok(Some(resource)) => {
-                            tracing::info!("{kind} is followed, as {}", resource.api_version);
-                            Now::Follow(events(&client, kind, &resource).boxed())
-                        }
-                        Ok(None) => return Some((Told::Gone(kind), (client, Now::Wait(LOOK_AGAIN), false, None))),
-                        Err(error) => {
-                            tracing::debug!("whether {kind} is served is not known: {error}");
-                            Now::Wait(ASK_AGAIN)
-                        }
-                    },
-                    Now::Follow(mut events) => match events.next().await {
-                        Some(Told::Error(_, error)) if is_absent(&error) => {
-                            let since = *refused.get_or_insert_with(Instant::now);
-                            if !is_known || since.elapsed() >= KEEP {
-                                tracing::warn!("{kind} is not followed: {error}");
-                                return Some((Told::Gone(kind), (client, Now::Wait(LOOK_AGAIN), false, None)));
-                            }
-                            tracing::warn!("{kind} is refused, what is known of it is kept for now: {error}");
-                            Now::Wait(ASK_AGAIN)
-                        }
-                        Some(told) => {
-                            if matches!(&told, Told::Event(_, event) if matches!(**event, Event::InitDone)) {
-                                (is_known, refused) = (true, None);
-                            }
-                            return Some((told, (client, Now::Follow(events), is_known, refused)));
-                        }
-                        None => Now::Wait(LOOK_AGAIN),
-                    },
+    let follower = Follower { client, kind, now: Now::Look, is_known: false, refused: None };
+    stream::unfold(follower, |mut follower| async move { Some((follower.next().await, follower)) })
+}
+
+/// Who follows a kind where it is served.
+struct Follower {
+    client: Client,
+    kind: Kind,
+    now: Now,
+    /// What there is of the kind has been told.
+    is_known: bool,
+    /// Since when the API server refuses it, where it does.
+    refused: Option<Instant>,
+}
+
+/// What it does.
+enum Now {
+    Look,
+    Wait(Duration),
+    Follow(stream::BoxStream<'static, Told>),
+}
+
+impl Follower {
+    async fn next(&mut self) -> Told {
+        let kind = self.kind;
+        loop {
+            match &mut self.now {
+                Now::Wait(time) => {
+                    tokio::time::sleep(*time).await;
+                    self.now = Now::Look;
                 }
+                Now::Look => match kind.served(&self.client).await {
+                    Ok(Some(resource)) => {
+                        tracing::info!("{kind} is followed, as {}", resource.api_version);
+                        self.now = Now::Follow(events(&self.client, kind, &resource).boxed());
+                    }
+                    Ok(None) => {
+                        if let Some(gone) = self.refuse(&"it is not served") {
+                            return gone;
+                        }
+                    }
+                    Err(error) => {
+                        tracing::debug!("whether {kind} is served is not known: {error}");
+                        self.now = Now::Wait(ASK_AGAIN);
+                    }
+                },
+                Now::Follow(events) => match events.next().await {
+                    Some(Told::Error(_, error)) if is_absent(&error) => {
+                        if let Some(gone) = self.refuse(&error) {
+                            return gone;
+                        }
+                    }
+                    Some(told) => {
+                        if matches!(&told, Told::Event(_, event) if matches!(**event, Event::InitDone)) {
+                            (self.is_known, self.refused) = (true, None);
+                        }
+                        return told;
+                    }
+                    None => self.now = Now::Wait(LOOK_AGAIN),
+                },
             }
-        },
-    )
+        }
+    }
+
+    /// Asks again soon if something of the kind is known, which is kept for so long; else tells that it has gone.
+    fn refuse(&mut self, why: &dyn std::fmt::Display) -> Option<Told> {
+        let kind = self.kind;
+        let since = *self.refused.get_or_insert_with(Instant::now);
+        if self.is_known && since.elapsed() < KEEP {
+            tracing::warn!("{kind} is refused, what is known of it is kept for now: {why}");
+            self.now = Now::Wait(ASK_AGAIN);
+            return None;
+        }
+        tracing::info!("{kind} is not followed: {why}");
+        (self.now, self.is_known, self.refused) = (Now::Wait(LOOK_AGAIN), false, None);
+        Some(Told::Gone(kind))
+    }
 }
 
 /// Whether a kind is not served, or not to us.
